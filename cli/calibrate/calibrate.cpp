@@ -11,11 +11,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include "base/variables.hpp"
 #include "cli/calibrate/collectives.hpp"
 #include "cli/calibrate/measure.hpp"
+#include "cli/calibrate/one_node.hpp"
 #include "cli/calibrate/progress.hpp"
 #include "cli/calibrate/rails.hpp"
 #include "cli/calibrate/summary.hpp"
@@ -174,6 +176,15 @@ void save(MachineProfile& profile, const std::string& output) {
   if (const auto saved = profile.save(output); !saved) fail(saved.error().text);
 }
 
+/// Everything in the file if it is of this machine, else nothing; `fingerprint` gets its GPU.
+std::optional<MachineProfile> older_of_this_machine(const std::string& output, MachineFingerprint* fingerprint) {
+  if (auto older = MachineProfile::load(output); older && fits(older->fingerprint, *fingerprint)) {
+    fingerprint->gpu = older->fingerprint.gpu;
+    return std::move(*older);
+  }
+  return std::nullopt;
+}
+
 /// Adds the collective measurements to the file if it is of this machine; a profile may have only these. If the rails
 /// changed, measurements over the previous NICs are dropped.
 void save_collectives(const std::string& output, const CollectiveRun& done, const Rails& rails) {
@@ -181,16 +192,32 @@ void save_collectives(const std::string& output, const CollectiveRun& done, cons
   Measurements curves;
   DeviceMeasurements device;
   CollectiveMeasurements collectives;
-  if (const auto older = MachineProfile::load(output); older && fits(older->fingerprint, fingerprint)) {
+  OneNodeMeasurements one_node;
+  if (const auto older = older_of_this_machine(output, &fingerprint)) {
     curves = older->measured();
     device = older->device().measured();
+    one_node = older->one_node;
     if (older->rails == rails) collectives = older->collectives();
-    fingerprint.gpu = older->fingerprint.gpu;
   }
   collectives.merge(done.values);
   MachineProfile profile = MachineProfile::from(curves, fingerprint, device, std::move(collectives));
+  profile.one_node = one_node;
   profile.rails = rails;
   save(profile, output);
+}
+
+/// Measures collectives within this host and adds them to the file in the same way. Prints what was measured or why
+/// not. False: nothing was.
+bool calibrate_one_node(const CalibrateOptions& options, const std::string& output, double budget) {
+  const OneNodeRun done = measure_one_node(options, launcher(options), measuring_program(), budget);
+  print_one_node(done);
+  if (!done.values.any()) return false;
+  MachineFingerprint fingerprint = fingerprint_of(done.run.configuration);
+  std::optional<MachineProfile> profile = older_of_this_machine(output, &fingerprint);
+  if (!profile) profile.emplace(MachineProfile::from({}, fingerprint));
+  profile->one_node = done.values;
+  save(*profile, output);
+  return true;
 }
 
 /// Returns true if there were several hosts. Rails are measured first, because all later measurements use them. Writes
@@ -251,7 +278,8 @@ MeasureRun measure_near(const std::vector<std::string>& common, bool restart, do
 
 void say_collectives_left_out() {
   std::printf(
-      "collectives are left out: all ranks were on one host; name several with --mpiexec 'mpiexec -hosts a,b'\n");
+      "collectives between hosts are left out: all ranks were on one host; name several with --mpiexec 'mpiexec -hosts "
+      "a,b'\n");
 }
 
 }  // namespace
@@ -268,7 +296,7 @@ int calibrate_command(const CalibrateOptions& options) {
   if (only.empty() && !options.only.empty()) {
     if (!calibrate_collectives(options, output, budget)) {
       say_collectives_left_out();
-      return exit_attention;
+      if (!calibrate_one_node(options, output, budget)) return exit_attention;
     }
     std::printf("\n%s\n", written_text(options, output).c_str());
     return exit_good;
@@ -309,23 +337,29 @@ int calibrate_command(const CalibrateOptions& options) {
   else
     state.device = {};
   CollectiveMeasurements known;
+  OneNodeMeasurements one_node;
   Rails rails;
   if (const auto older = MachineProfile::load(output); older && fits(older->fingerprint, fingerprint)) {
     known = older->collectives();
+    one_node = older->one_node;
     rails = older->rails;
     if (!options.only.empty()) keep_older(&state.values, older->measured());
     if (run.gpu.empty() || fingerprint.gpu.empty() || older->fingerprint.gpu == fingerprint.gpu)
       keep_older_device(&state.device, &fingerprint.gpu, *older);
   }
   MachineProfile profile = MachineProfile::from(state.values, fingerprint, state.device, std::move(known));
+  profile.one_node = one_node;
   profile.rails = std::move(rails);
   save(profile, output);
   // Points skipped because of the time limit are left for the next run.
   if (run.left_out == 0) ::unlink(state_path.c_str());
   print_summary(run, profile);
-  // Two ranks on one host imply that all are on one host. This part gets an additional third of the time.
-  if (collectives && (!run.two_hosts || !calibrate_collectives(options, output, budget / 3.0)))
+  // Two ranks on one host imply that all are on one host. This part gets an additional third of the time; on one host
+  // it takes a few seconds.
+  if (collectives && (!run.two_hosts || !calibrate_collectives(options, output, budget / 3.0))) {
     say_collectives_left_out();
+    calibrate_one_node(options, output, budget / 3.0);
+  }
   std::printf("\n%s\n", written_text(options, output).c_str());
   return exit_good;
 }
@@ -352,8 +386,9 @@ void add_calibrate(CLI::App& app) {
                    "seconds to measure at most (default: 85; with --quick 30, with --thorough 300)")
       ->check(whole_number(1, most_seconds));
   command
-      ->add_option("--ranks", options.ranks,
-                   "ranks that measure collectives, if --mpiexec names several hosts (default: 4)")
+      ->add_option(
+          "--ranks", options.ranks,
+          "ranks that measure collectives (default: 4 on several hosts; on one host as many as processors, up to 16)")
       ->check(whole_number(2, 1 << 20));
   command->add_option("--nics", options.rails,
                       "NICs to try, one per local rank, if --mpiexec names several hosts, such as eth0,eth1 (default: "

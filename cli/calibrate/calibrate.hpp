@@ -21,7 +21,8 @@ struct CalibrateOptions {
   std::string rails;    ///< NICs of which each local rank may get one: "eth0,eth1"; empty: those that are found; "off":
                         ///< keep the values of the file
   int budget = 0;       ///< seconds; 0: 30 with `quick`, 300 with `thorough`, else 85
-  int ranks = 4;        ///< MPI ranks that measure collectives
+  int ranks = 0;        ///< MPI ranks that measure collectives; 0: not given
+  int ranks_between_hosts() const noexcept { return ranks > 0 ? ranks : 4; }
 };
 
 /// Returns the exit code of the process. Writes progress to stderr and the measured values to stdout.

@@ -19,8 +19,9 @@ CollectiveRun measure_collectives(const CalibrateOptions& options, const std::ve
   const std::string state = collective_state_path(profile);
   std::vector<std::string> command = launcher;
   const bool links = part == CollectivePart::links;
-  command.insert(command.end(), {"-n", std::to_string(options.ranks), program, links ? "links" : "collectives",
-                                 "--state", state, "--budget", std::to_string(budget)});
+  command.insert(command.end(),
+                 {"-n", std::to_string(options.ranks_between_hosts()), program, links ? "links" : "collectives",
+                  "--state", state, "--budget", std::to_string(budget)});
   if (options.quick) command.push_back("--quick");
   if (links && options.restart) command.push_back("--restart");
   // Measuring the links needs the library only with rails.

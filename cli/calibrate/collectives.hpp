@@ -18,9 +18,9 @@ struct CollectiveRun {
   CollectiveMeasurements values;  ///< all values in the state file
 };
 
-/// Starts the measuring program by `launcher` with options.ranks ranks, for at most `budget` seconds. Resumes an
-/// earlier run. `profile`: the profile that the preloaded library reads. `rails`: NICs of which each local rank gets
-/// one, if any. Ends the command if the program cannot be started or fails.
+/// Starts the measuring program by `launcher` with options.ranks_between_hosts() ranks, for at most `budget` seconds.
+/// Resumes an earlier run. `profile`: the profile that the preloaded library reads. `rails`: NICs of which each local
+/// rank gets one, if any. Ends the command if the program cannot be started or fails.
 CollectiveRun measure_collectives(const CalibrateOptions& options, const std::vector<std::string>& launcher,
                                   const std::string& program, const std::string& profile, const Rails& rails,
                                   CollectivePart part, double budget);

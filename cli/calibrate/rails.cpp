@@ -29,7 +29,8 @@ class Jobs {
   Jobs(const CalibrateOptions& options, const std::vector<std::string>& launcher, const std::string& program,
        const std::string& preload)
       : wanted_(options.rails.empty() ? "auto" : options.rails), common_(launcher) {
-    common_.insert(common_.end(), {"-n", std::to_string(options.ranks), program, "exchange", "--preload", preload});
+    common_.insert(common_.end(),
+                   {"-n", std::to_string(options.ranks_between_hosts()), program, "exchange", "--preload", preload});
     if (options.quick) common_.push_back("--quick");
   }
 

@@ -19,9 +19,9 @@ struct RailsRun {
   std::string text;        ///< for the user, one line
 };
 
-/// Starts the measuring program by `launcher` with options.ranks ranks, four times for some seconds each; the jobs with
-/// rails have a time limit. Ends the command if the program cannot be started or fails without rails. `options.rails`
-/// must not be "off".
+/// Starts the measuring program by `launcher` with options.ranks_between_hosts() ranks, four times for some seconds
+/// each; the jobs with rails have a time limit. Ends the command if the program cannot be started or fails without
+/// rails. `options.rails` must not be "off".
 RailsRun measure_rails(const CalibrateOptions& options, const std::vector<std::string>& launcher,
                        const std::string& program);
 

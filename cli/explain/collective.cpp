@@ -23,7 +23,7 @@ struct Answer {
   LinkCosts link{};
   Rails rails;
   std::string mode;
-  OneNodeLibrary library{};
+  OneNodeLimits limits;
   CollectiveChoice choice;
   double bound = 0, library_wire = 0, tested_wire = 0,
          hierarchical_wire = 0;  ///< bytes over the most loaded link of a node
@@ -70,7 +70,7 @@ Answer answer_to(const CollectiveQuestion& question) {
   Answer it;
   it.shape = shape_of(question);
   const UsedProfile used = find_used_profile();
-  it.library = used.one_node;
+  it.limits = used.one_node;
   if (used.loaded) {
     it.measured = used.loaded->collectives();
     it.profile = used.name;
@@ -112,11 +112,11 @@ void print_alternative(const char* what, double seconds, double wire, const Answ
   std::printf("  %-12s predicted %s%s%s\n", what, seconds_text(seconds).c_str(), ratio, chosen.c_str());
 }
 
-const char* on_one_node(const CollectiveShape& shape, OneNodeLibrary library) {
+const char* on_one_node(const CollectiveShape& shape, const OneNodeLimits& limits) {
   if (!shape.blocking)
-    return nonblocking_on_one_node(shape.what, shape.bytes, shape.ranks, false, library) ? "shared memory"
-                                                                                         : "the MPI library";
-  switch (choose_on_one_node(shape.what, shape.bytes, shape.ranks, false, library)) {
+    return nonblocking_on_one_node(shape.what, shape.bytes, shape.ranks, false, limits) ? "shared memory"
+                                                                                        : "the MPI library";
+  switch (choose_on_one_node(shape.what, shape.bytes, shape.ranks, false, limits)) {
     case OneNodeChoice::shared_memory: return "shared memory";
     case OneNodeChoice::if_any_has_gaps: return "shared memory if a datatype has gaps, else the MPI library";
     case OneNodeChoice::library: break;
@@ -146,7 +146,7 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
   if (it.choice.tested_s > 0) print_alternative("nonblocking", it.choice.tested_s, it.tested_wire, it);
   print_alternative("hierarchical", it.choice.hierarchical_s, it.hierarchical_wire, it);
   if (it.shape.nodes < 2)
-    std::printf("one node   %s; with more ranks than processors: shared memory\n", on_one_node(it.shape, it.library));
+    std::printf("one node   %s; with more ranks than processors: shared memory\n", on_one_node(it.shape, it.limits));
 }
 
 void print_json(const CollectiveQuestion& question, const Answer& it) {

@@ -11,7 +11,7 @@ UsedProfile find_used_profile() {
   const std::vector<MpiLibrary> libraries = installed_mpi_libraries();
   const std::string version = libraries.empty() ? "" : libraries.front().version;
   const std::string library = short_mpi_version(version);
-  if (!library.empty()) used.one_node = one_node_library(library);
+  if (!library.empty()) used.one_node = OneNodeLimits::built_in(one_node_library(library));
   used.library_known = library.empty() || built_in_curves_are_of(library);
   if (const std::string path = find_profile_path(); !path.empty()) {
     auto loaded = MachineProfile::load(path);
@@ -19,6 +19,7 @@ UsedProfile find_used_profile() {
     if (loaded && stale.empty()) {
       used.loaded = std::move(*loaded);
       used.name = path;
+      used.one_node = limits_of(used.loaded->one_node, used.one_node);
       return used;
     }
     used.problem = loaded ? path + ": " + stale : loaded.error().text;

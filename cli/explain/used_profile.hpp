@@ -14,7 +14,8 @@ struct UsedProfile {
   std::string name = "built-in";         ///< as in a report: the path, "built-in", "built-in, for any MPI library"
   std::string problem;                   ///< why the file is not used; one line
   std::string limit;                     ///< why the built-in one is used in part only; one line
-  OneNodeLibrary one_node = OneNodeLibrary::mpich_4_0;  ///< also if no library is found
+  /// Also if no library is found: of MPICH 4.0.
+  OneNodeLimits one_node = OneNodeLimits::built_in(OneNodeLibrary::mpich_4_0);
   bool library_known = true;  ///< the built-in curves are of this MPI library; also if no library is found
 
   const MachineProfile& profile() const noexcept { return loaded ? *loaded : MachineProfile::built_in(); }

@@ -26,7 +26,7 @@ constexpr int calls_before = 3;
 constexpr std::uint32_t few_communicators = 16;
 
 bool shares_neighbors(const CommEntry& entry) noexcept {
-  return entry.collectives.shares_always || one_node_neighbors(entry.collectives.library);
+  return entry.collectives.shares_always || job()->settings.one_node.neighbors;
 }
 
 /// May throw std::bad_alloc.
@@ -137,7 +137,7 @@ void want_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
   CommCollectives& collectives = entry.collectives;
   const Job* all = job();
   if (!all || collectives.neighbor_queue || collectives.edges_sought || collectives.edges_wanted ||
-      !(collectives.shares_always || one_node_nonblocking(collectives.library)))
+      !(collectives.shares_always || all->settings.one_node.requests))
     return;
   FoundEdges found = known_edges(comm, entry, CallForm::nonblocking, collectives.known_grids);
   collectives.edges_sought = found.edges != nullptr;
@@ -154,7 +154,7 @@ void make_wanted_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
 void make_early_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
   const Job* all = job();
   if (all && all->nonblocking_on_node && may_share_memory(entry) &&
-      (entry.collectives.shares_always || one_node_nonblocking(entry.collectives.library)) &&
+      (entry.collectives.shares_always || all->settings.one_node.requests) &&
       (entry.collectives.shares_always || entry.collectives.elder < few_communicators))
     make_neighbor_queue_now(comm, entry);
 }

@@ -154,7 +154,6 @@ void set_on_one_node(const Job& all, CommEntry& entry, int leader, NodeRecord&& 
   collectives.leader = leader;
   collectives.on_one_node = true;
   collectives.shares_always = shares_always(all);
-  collectives.library = all.settings.library;
   collectives.known_grids = known_grid_count();
 }
 
@@ -221,33 +220,42 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
   return queue;
 }
 
-/// The least size from which on a collective may go through the hierarchy.
-std::int64_t least_hierarchical(const CollectiveChooser& chooser, CollectiveShape shape) noexcept {
+/// The sizes of a collective that may go through the hierarchy.
+OneNodeBounds sizes_between_nodes(const CollectiveChooser& chooser, CollectiveShape shape) noexcept {
   for (shape.bytes = 1; shape.bytes <= std::int64_t{1} << 40; shape.bytes *= 2)
     if (const CollectiveChoice exact = chooser.choose(shape);
         exact.hierarchical || exact.tested || chooser.choose(shape, false).hierarchical)
-      return shape.bytes / 2 + 1;
-  return std::numeric_limits<std::int64_t>::max();
+      return {shape.bytes / 2 + 1, OneNodeBounds::unbounded};
+  return {};
 }
 
-void set_least_bytes(const Job& all, CommEntry& entry) noexcept {
+void set_sizes(const Job& all, CommEntry& entry) noexcept {
   CommCollectives& collectives = entry.collectives;
+  const OneNodeLimits& limits = all.settings.one_node;
   const FloatEnvironment floats;
-  for (int what = 0; what < collective_count; ++what)
-    for (const bool blocking : {false, true}) {
-      std::int64_t& least = collectives.least_bytes[what][blocking];
-      least = std::numeric_limits<std::int64_t>::max();
-      if (collectives.on_one_node) {
-        if (blocking || all.nonblocking_on_node)
-          least = least_on_one_node(static_cast<Collective>(what), blocking, entry.size(), collectives.shares_always,
-                                    collectives.library);
-      } else if (collectives.queue) {
-        CollectiveShape shape = collectives.shape;
-        shape.what = static_cast<Collective>(what);
-        shape.blocking = blocking;
-        least = least_hierarchical(all.chooser, shape);
-      }
+  for (int what = 0; what < collective_count; ++what) {
+    auto& sizes = collectives.sizes[static_cast<std::size_t>(what)];
+    OneNodeBounds &blocking = sizes[static_cast<std::size_t>(CallForm::blocking)],
+                  &nonblocking = sizes[static_cast<std::size_t>(CallForm::nonblocking)],
+                  &persistent = sizes[static_cast<std::size_t>(CallForm::persistent)];
+    blocking = nonblocking = persistent = {};
+    if (collectives.on_one_node) {
+      const auto taken = [&](bool waits) {
+        return sizes_on_one_node(static_cast<Collective>(what), waits, entry.size(), collectives.shares_always, limits);
+      };
+      blocking = taken(true);
+      if (!all.nonblocking_on_node) continue;
+      nonblocking = taken(false);
+      if (collectives.shares_always || limits.requests) persistent = {1, OneNodeBounds::unbounded};
+    } else if (collectives.queue) {
+      CollectiveShape shape = collectives.shape;
+      shape.what = static_cast<Collective>(what);
+      shape.blocking = true;
+      blocking = sizes_between_nodes(all.chooser, shape);
+      shape.blocking = false;
+      nonblocking = persistent = sizes_between_nodes(all.chooser, shape);
     }
+  }
 }
 
 /// Creations in which this thread is: a tool may call one function of the library in another one.
@@ -318,10 +326,9 @@ CommEntry* ChildAgreement::made(MPI_Comm comm) noexcept {
   CommCollectives& collectives = entry->collectives;
   collectives.elder = of_parent.elder + number_;
   if (entry->size() == parent_->size() && collectives.on_one_node)
-    std::copy(&of_parent.least_bytes[0][0], &of_parent.least_bytes[0][0] + 2 * collective_count,
-              &collectives.least_bytes[0][0]);
+    collectives.sizes = of_parent.sizes;
   else
-    set_least_bytes(*all, *entry);
+    set_sizes(*all, *entry);
   collectives.agreed.store(true, std::memory_order_release);
   return entry;
 }
@@ -339,7 +346,7 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
     if (agreement == Agreement::failed) return;
     collectives.queue = std::move(queue);
   }
-  set_least_bytes(*all, entry);
+  set_sizes(*all, entry);
   collectives.agreed.store(true, std::memory_order_release);
 }
 
@@ -357,7 +364,9 @@ std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry&
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
                               bool exact, CollectiveChoice* choice) noexcept {
   if (!collectives.agreed.load(std::memory_order_acquire) || !collectives.queue) return nullptr;
-  if (collectives.leaves(what, blocking, bytes) || collectives.queue->failed()) return nullptr;
+  if (collectives.leaves(what, blocking ? CallForm::blocking : CallForm::nonblocking, bytes) ||
+      collectives.queue->failed())
+    return nullptr;
   const FloatEnvironment floats;
   CollectiveShape shape = collectives.shape;
   shape.what = what;

@@ -41,10 +41,12 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
 Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept {
   CommCollectives& collectives = entry.collectives;
   Route to;
-  if (const Job* all = job(); !all || !all->nonblocking_on_node) return to;
-  if (bytes && !nonblocking_on_one_node(what, *bytes, entry.size(), collectives.shares_always, collectives.library))
+  const Job* const all = job();
+  if (!all || !all->nonblocking_on_node) return to;
+  const OneNodeLimits& limits = all->settings.one_node;
+  if (bytes ? !nonblocking_on_one_node(what, *bytes, entry.size(), collectives.shares_always, limits)
+            : !(collectives.shares_always || limits.requests))
     return to;
-  if (!collectives.shares_always && !one_node_nonblocking(collectives.library)) return to;
   // The members can't ask each other, so only what they all know counts.
   constexpr std::int64_t unknown_bytes = 32 * 4096;
   collectives.usage.add(bytes.value_or(unknown_bytes));
@@ -63,7 +65,7 @@ Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, s
   Route to;
   const Job* all = job();
   if (!all || !all->nonblocking_on_node) return to;
-  if (!entry.collectives.shares_always && !one_node_nonblocking(all->settings.library)) return to;
+  if (!entry.collectives.shares_always && !all->settings.one_node.requests) return to;
   before_library_collective(comm);
   const std::int64_t own[] = {*bytes, gaps};
   std::int64_t most[] = {0, 0};

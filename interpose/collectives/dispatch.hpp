@@ -37,6 +37,11 @@ bool may_dispatch() noexcept {
   return job() != nullptr && !nested<via>();
 }
 
+template <class... Tail>
+constexpr CallForm form_of = blocking<Tail...>     ? CallForm::blocking
+                             : persistent<Tail...> ? CallForm::persistent
+                                                   : CallForm::nonblocking;
+
 /// True if the members have agreed to leave a collective of this size to the MPI library, or there is one member only;
 /// false also if that is not known. `per_rank`: each rank has `count` elements. The same on all members, because the
 /// numbers of bytes are. Entries ask this first: it costs 50 instructions, and a dispatch that ends in the same answer
@@ -50,7 +55,7 @@ template <class... Tail>
   if (!entry || count <= 0 || __builtin_mul_overflow(count, runtime().types.size_of(type), &bytes) ||
       __builtin_mul_overflow(bytes, per_rank ? entry->size() : 1, &bytes) || bytes <= 0)
     return false;
-  if (entry->collectives.leaves(what, blocking<Tail...>, bytes)) return true;
+  if (entry->collectives.leaves(what, form_of<Tail...>, bytes)) return true;
   return blocking<Tail...> && has_no_memory(*entry, bytes);
 }
 /// The same for the collectives that move data.
@@ -277,7 +282,7 @@ std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buf
   if (!entry || !has_size<Tail...>(*entry, bytes) || !valid_root(*entry, root) || !has_request(tail...) ||
       (bytes > 0 && no_buffer(buffer, type)))
     return std::nullopt;
-  if (entry->collectives.leaves(Collective::broadcast, blocking<Tail...>, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::broadcast, form_of<Tail...>, bytes)) return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, false, left);
   if (!to) return std::nullopt;
   if constexpr (blocking<Tail...>)
@@ -348,7 +353,7 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   if (!entry || !has_size<Tail...>(*entry, bytes) || (bytes == 0 && !predefined(type)) || receive == MPI_IN_PLACE ||
       !has_request(tail...) || (bytes > 0 && (send == receive || no_buffer(send, type) || no_buffer(receive, type))))
     return std::nullopt;
-  if (entry->collectives.leaves(Collective::allreduce, blocking<Tail...>, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::allreduce, form_of<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how =
       bytes == 0 ? DispatchedReduction{true} : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
@@ -404,7 +409,7 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
   const std::int64_t bytes = packed_bytes(element, elements);
   if (bytes <= 0 || no_buffer(send, type) || (count_of(entry->rank()) > 0 && no_buffer(receive, type)))
     return std::nullopt;
-  if (entry->collectives.leaves(Collective::reduce_scatter, blocking<Tail...>, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::reduce_scatter, form_of<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
@@ -446,7 +451,7 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   if (at_root ? receive == MPI_IN_PLACE : send == MPI_IN_PLACE) return std::nullopt;
   if (bytes > 0 && (no_buffer(send, type) || (at_root && (send == receive || no_buffer(receive, type)))))
     return std::nullopt;
-  if (entry->collectives.leaves(Collective::reduce, blocking<Tail...>, bytes)) return std::nullopt;
+  if (entry->collectives.leaves(Collective::reduce, form_of<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how =
       bytes == 0 ? DispatchedReduction{true} : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const ReductionCall sum{Collective::reduce, root, op, type, static_cast<std::int64_t>(count)};

@@ -41,23 +41,27 @@ alignas(Joined) unsigned char storage[sizeof(Joined)];
 alignas(NodeMemory) unsigned char memory_storage[sizeof(NodeMemory)];
 constinit std::atomic<const Job*> joined{nullptr};
 
-OneNodeLibrary library_here() noexcept {
+/// `profile`: of this machine and MPI library, or nullptr.
+OneNodeLimits one_node_limits(const MachineProfile* profile) noexcept {
   static char version[MPI_MAX_LIBRARY_VERSION_STRING];  // too large for a small stack
   int length = 0;
-  if (real.Get_library_version(version, &length) != MPI_SUCCESS) return OneNodeLibrary::other;
+  OneNodeLibrary library = OneNodeLibrary::other;
   try {
-    return one_node_library(short_mpi_version(version));
-  } catch (...) {
-    return OneNodeLibrary::other;
+    if (real.Get_library_version(version, &length) == MPI_SUCCESS)
+      library = one_node_library(short_mpi_version(version));
+  } catch (...) {  // no memory: what is safe with any library
   }
+  const OneNodeLimits built_in = OneNodeLimits::built_in(library);
+  return profile ? limits_of(profile->one_node, built_in) : built_in;
 }
 
-JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
+/// `profile`: as for one_node_limits().
+JobSettings settings_here(const MachineProfile* profile) noexcept {
   const Settings& settings = Settings::get();
   JobSettings own;
   const CollectiveMode mode = collective_mode(settings.text("BESTRIDE_COLLECTIVES"));
   own.beside_tools = settings.value("BESTRIDE_COLLECTIVES").source != VariableSource::built_in;
-  own.parameters = parameters_of(measured ? *measured : CollectiveMeasurements{}, mode);
+  own.parameters = parameters_of(profile ? profile->collectives() : CollectiveMeasurements{}, mode);
   own.window_limit = settings.size("BESTRIDE_WINDOW_LIMIT");
   own.cache_bytes = settings.size("BESTRIDE_CACHE_BYTES");
   struct sysinfo machine;
@@ -65,7 +69,7 @@ JobSettings settings_here(const CollectiveMeasurements* measured) noexcept {
     own.cache_bytes =
         std::min<std::int64_t>(own.cache_bytes, static_cast<std::int64_t>(machine.totalram / 16 * machine.mem_unit));
   own.reassociate = settings.flag("BESTRIDE_REASSOCIATE");
-  own.library = library_here();
+  own.one_node = one_node_limits(profile);
   // With device memory a library that accepts it may add in another order, and only a rank knows where its buffers are.
   const std::string& order = settings.text("BESTRIDE_SUM_ORDER");
   own.calls_before_order = order == "library" || gpu_aware() ? -1 : order == "first" ? 0 : SumOrder::calls_before;
@@ -97,11 +101,13 @@ const Job* job() noexcept { return joined.load(std::memory_order_acquire); }
 void join_job(int processors) noexcept {
   const Topology* world = world_topology();
   if (!world || world->ranks() < 2) return;
-  // The profile's measurements apply only to collectives between nodes.
-  const MachineProfile* const profile = world->nodes() > 1 ? runtime().loaded_profile() : nullptr;
-  JobSettings settings = settings_here(profile ? &profile->collectives() : nullptr);
+  // The settings are rank 0's. Between nodes every rank needs to know whether the link was measured.
+  CommEntry* const everyone = runtime().comms.find(MPI_COMM_WORLD);
+  const MachineProfile* const profile =
+      world->nodes() > 1 || (everyone && everyone->rank() == 0) ? runtime().loaded_profile() : nullptr;
+  JobSettings settings = settings_here(profile);
   MPI_Comm private_comm = MPI_COMM_NULL;
-  int bad = real.Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS || !runtime().comms.find(MPI_COMM_WORLD);
+  int bad = real.Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS || !everyone;
   if (device_memory_unseen()) {
     bad = 1;
     warn_once_per_job(
@@ -161,7 +167,7 @@ void join_job(int processors) noexcept {
   real.Comm_group(MPI_COMM_WORLD, &all->job.world_group);
   joined.store(&all->job, std::memory_order_release);
   intercept_collectives_lazily();
-  if (CommEntry* everyone = runtime().comms.find(MPI_COMM_WORLD)) agree_on_collectives(MPI_COMM_WORLD, *everyone);
+  if (everyone) agree_on_collectives(MPI_COMM_WORLD, *everyone);
 }
 
 void leave_job() noexcept {

@@ -46,11 +46,12 @@ const char* without_memory(const CommCollectives& collectives, bool refused, Par
 bool by_size(const LeftCollective& left, const CommEntry& entry) noexcept {
   const CommCollectives& collectives = entry.collectives;
   if (!left.bytes) return false;
-  if (!collectives.on_one_node) return collectives.leaves(left.what, left.blocking, *left.bytes);
+  if (!collectives.on_one_node)
+    return collectives.leaves(left.what, left.blocking ? CallForm::blocking : CallForm::nonblocking, *left.bytes);
   return left.blocking ? choose_on_one_node(left.what, *left.bytes, entry.size(), collectives.shares_always,
-                                            collectives.library) != OneNodeChoice::shared_memory
+                                            job()->settings.one_node) != OneNodeChoice::shared_memory
                        : !nonblocking_on_one_node(left.what, *left.bytes, entry.size(), collectives.shares_always,
-                                                  collectives.library);
+                                                  job()->settings.one_node);
 }
 
 const char* by_communicator_or_size(const LeftCollective& left, const CommEntry** found) noexcept {

@@ -20,8 +20,6 @@ namespace bestride::inline interpose {
 
 enum class NeighborForm { alltoall, alltoallv, alltoallw };
 inline constexpr int neighbor_forms = 3;
-enum class CallForm { blocking, nonblocking, persistent };
-
 struct NeighborEdges {
   std::vector<EdgeEnd> out;                             ///< of which this rank is the source
   std::array<std::vector<EdgeEnd>, neighbor_forms> in;  ///< of which it is the destination, in the order of the blocks

@@ -100,8 +100,7 @@ std::shared_ptr<NeighborQueue> choose_neighbor_queue(MPI_Comm comm, CommEntry& e
 std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form,
                                                    std::int64_t longest, bool gaps) noexcept {
   const Job* all = job();
-  if (!all || !all->nonblocking_on_node ||
-      !(entry.collectives.shares_always || one_node_nonblocking(all->settings.library)))
+  if (!all || !all->nonblocking_on_node || !(entry.collectives.shares_always || all->settings.one_node.requests))
     return nullptr;
   before_library_collective(comm);
   const std::int64_t own[] = {longest, gaps};

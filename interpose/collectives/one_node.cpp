@@ -92,9 +92,10 @@ bool OneNode::run(Operation& operation) noexcept {
 
 OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept {
-  if (!job() || !may_share_memory(entry)) return nullptr;
+  const Job* const all = job();
+  if (!all || !may_share_memory(entry)) return nullptr;
   const OneNodeChoice choice =
-      choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always, entry.collectives.library);
+      choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always, all->settings.one_node);
   if (choice == OneNodeChoice::library) return nullptr;
   OneNode* const node = prepared(entry, bytes);
   // A part of a slot must have room for an element.
@@ -109,20 +110,20 @@ OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, 
 }
 
 OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes) noexcept {
-  if (!job() || !may_share_memory(entry)) return nullptr;
-  const CommCollectives& collectives = entry.collectives;
+  const Job* const all = job();
+  if (!all || !may_share_memory(entry)) return nullptr;
   // Members that know only their own sizes can't choose by these where not all of them wait for all others.
-  if (what != Collective::alltoall && !collectives.shares_always && collectives.library == OneNodeLibrary::other)
+  if (what != Collective::alltoall && !entry.collectives.shares_always && !all->settings.one_node.varying)
     return nullptr;
   return prepared(entry, bytes);
 }
 
 bool barrier_on_one_node(MPI_Comm comm) noexcept {
-  if (!job()) return false;
+  const Job* const all = job();
+  if (!all) return false;
   const CommMember member(comm, true);
   if (!member || !may_share_memory(*member)) return false;
-  const CommCollectives& collectives = member->collectives;
-  if (!collectives.shares_always && !one_node_barriers(collectives.library)) return false;
+  if (!member->collectives.shares_always && !all->settings.one_node.barriers) return false;
   OneNode* const node = prepared(*member, 0);
   if (!node || !node->agree({})) return false;
   node->close();

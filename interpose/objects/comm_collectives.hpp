@@ -20,6 +20,9 @@ class NeighborQueue;
 class OneNode;
 class OneNodeNeighbors;
 
+enum class CallForm : std::uint8_t { nonblocking, blocking, persistent };
+inline constexpr std::size_t call_form_count = 3;
+
 /// Values of the info keys that are set on a communicator (interpose/collectives/info_hints.hpp). The same on all
 /// members.
 struct CommHints {
@@ -76,7 +79,7 @@ struct NodeRecord {
   }
 };
 
-/// Not copyable. `shape`, `least_bytes` and, between nodes, `queue` are written before `agreed` is set and are
+/// Not copyable. `shape`, `sizes` and, between nodes, `queue` are written before `agreed` is set and are
 /// read-only after that. The other members change only in calls that all members of the communicator make. What calls
 /// on one node need is made by the first of them that may gain by it (interpose/collectives/comm_parts.hpp).
 struct CommCollectives {
@@ -85,13 +88,12 @@ struct CommCollectives {
   std::atomic<bool> agreed{false};  ///< the members have agreed whether there is a queue
   bool on_one_node = false;         ///< written before `agreed`: all members are on one node, and each has
                                     ///< an entry for the communicator
-  OneNodeLibrary library = OneNodeLibrary::other;  ///< written before `agreed`: what the MPI library is good at
-  bool shares_always = false;                      ///< written before `agreed`: at every size
-  NodeRecord record;                               ///< written before `agreed`: on one node
-  int leader = -1;                                 ///< written before `agreed`: on one node, the local rank of rank 0
-  std::uint32_t children = 0;                      ///< communicators that its members have created from it
-  std::uint32_t elder = 0;                         ///< the same of its ancestors, when it was created
-  std::size_t known_grids = 0;                     ///< when it was created (interpose/collectives/neighbor_edges.hpp)
+  bool shares_always = false;       ///< written before `agreed`: at every size
+  NodeRecord record;                ///< written before `agreed`: on one node
+  int leader = -1;                  ///< written before `agreed`: on one node, the local rank of rank 0
+  std::uint32_t children = 0;       ///< communicators that its members have created from it
+  std::uint32_t elder = 0;          ///< the same of its ancestors, when it was created
+  std::size_t known_grids = 0;      ///< when it was created (interpose/collectives/neighbor_edges.hpp)
   std::shared_ptr<CommMemory> memory;
   std::shared_ptr<OneNode> one_node;
   int blocking_calls = 0;   ///< before there is `one_node`
@@ -111,13 +113,13 @@ struct CommCollectives {
   std::shared_ptr<char> persistent_collectives;  ///< the queue of each persistent collective holds a reference
   std::array<SumOrder, 16> sum_orders;           ///< in use from the front; reductions of other sizes are left to MPI
   CollectiveShape shape;                         ///< shape of the communicator; a call fills in operation and bytes
-  /// Collectives of fewer bytes are left to MPI. First index: the collective. Second index: 0 nonblocking, 1 blocking.
-  /// Valid after `agreed` is set.
-  std::int64_t least_bytes[collective_count][2] = {};
+  /// Collectives of other sizes are left to MPI. Indices: the collective, its CallForm. Valid after `agreed` is set.
+  std::array<std::array<OneNodeBounds, call_form_count>, collective_count> sizes{};
 
   /// True if the members have agreed to leave such a collective to MPI. The same on all of them.
-  bool leaves(Collective what, bool blocking, std::int64_t bytes) const noexcept {
-    return agreed.load(std::memory_order_acquire) && bytes < least_bytes[static_cast<int>(what)][blocking];
+  bool leaves(Collective what, CallForm form, std::int64_t bytes) const noexcept {
+    return agreed.load(std::memory_order_acquire) &&
+           !sizes[static_cast<std::size_t>(what)][static_cast<std::size_t>(form)].include(bytes);
   }
 };
 

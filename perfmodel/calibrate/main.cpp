@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "perfmodel/calibrate/collective/measure.hpp"
+#include "perfmodel/calibrate/collective/one_node.hpp"
 #include "perfmodel/calibrate/collective/preload.hpp"
 #include "perfmodel/calibrate/common/bound_pair.hpp"
 #include "perfmodel/calibrate/common/events.hpp"
@@ -51,6 +52,7 @@ void measure(const MeasureOptions& options, const Result<bool>& bound) {
     case MeasuredPart::links:
     case MeasuredPart::collectives: return measure_collectives(options, place, config);
     case MeasuredPart::exchange: return measure_exchange(options, place);
+    case MeasuredPart::one_node: return measure_one_node(options, place);
   }
 }
 

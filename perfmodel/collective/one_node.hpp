@@ -2,12 +2,13 @@
 #pragma once
 // Whether a collective of ranks on one node goes through the memory that they share, or is left to the MPI library.
 //
-// A pure function of numbers that are equal on all members. The bounds were measured with 2 ranks on 2 processors and
-// MPICH 4.0.2 (bench/figures_one_node.md); of the blocking calls, only long contiguous alltoalls and reduce-scatters
-// are not faster. That short ones are not left to the library has another reason, too: in a call whose sizes don't
-// match, which is an error, members on both sides of a bound would wait for each other. With more ranks than processors
-// the library, which does not sleep while it waits, takes 1.6 to 1500 times as long.
+// Pure functions of numbers that are equal on all members. The built-in limits were measured with 2 ranks on 2
+// processors (bench/figures_one_node.md); of the blocking calls, MPICH 4.0.2 is not slower only in long contiguous
+// alltoalls and reduce-scatters. That short calls are not left to it has another reason, too: in a call whose sizes
+// don't match, which is an error, members on both sides of a bound would wait for each other. With more ranks than
+// processors the library, which does not sleep while it waits, takes 1.6 to 1500 times as long.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -25,7 +26,7 @@ enum class OneNodeChoice {
 
 /// MPI libraries whose collectives within one node were measured against shared memory. For another MPICH or library
 /// only what gained with each measured one of its kind goes through shared memory (MPICH 5.0.2, Intel MPI 2021.18;
-/// bench/figures_one_node.md).
+/// bench/figures_one_node.md), unless calibration measured the library.
 enum class OneNodeLibrary : std::int32_t { mpich_4_0, mpich, other };
 /// `version`: as MachineFingerprint::mpi_library.
 constexpr OneNodeLibrary one_node_library(std::string_view version) noexcept {
@@ -33,115 +34,132 @@ constexpr OneNodeLibrary one_node_library(std::string_view version) noexcept {
   return version.starts_with("MPICH ") ? OneNodeLibrary::mpich : OneNodeLibrary::other;
 }
 
-/// Sizes of contiguous data at which shared memory is faster. `least`: of nonblocking and persistent calls.
+/// Bytes of contiguous data that go through shared memory: for each pair of ranks or of the whole (per_pair()).
 struct OneNodeBounds {
-  std::int64_t least, most;
-  bool per_pair;  ///< bytes for each pair of ranks; false: of the whole
+  static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
+  std::int64_t least = 0, most = -1;  ///< both included; least > most: none
+  constexpr bool include(std::int64_t bytes) const noexcept { return least <= bytes && bytes <= most; }
+  constexpr bool any() const noexcept { return least <= most; }
+  bool operator==(const OneNodeBounds&) const = default;
 };
-constexpr OneNodeBounds one_node_bounds(Collective what) noexcept {
-  constexpr std::int64_t kib = 1024, unbounded = std::numeric_limits<std::int64_t>::max();
-  switch (what) {
-    case Collective::alltoall: return {1, 64 * kib, true};
-    case Collective::allgather:
-    case Collective::allgatherv: return {4 * kib, unbounded, true};
-    case Collective::gather:
-    case Collective::scatter: return {8 * kib, unbounded, true};
-    case Collective::broadcast: return {4 * kib, unbounded, false};
-    case Collective::allreduce: return {64, unbounded, false};
-    case Collective::reduce_scatter: return {2 * kib, 512 * kib, false};
-    case Collective::reduce: return {2 * kib, unbounded, false};
-  }
-  return {unbounded, unbounded, false};
+/// Whether bounds of this collective count the bytes of CollectiveShape for each pair of ranks.
+constexpr bool per_pair(Collective what) noexcept {
+  return what == Collective::alltoall || what == Collective::allgather || what == Collective::allgatherv ||
+         what == Collective::gather || what == Collective::scatter;
 }
 
-/// The same for blocking calls. A call that is left to the library takes 0.1 us more than without Bestride, as long as
-/// a short one may lose in shared memory.
-constexpr OneNodeBounds blocking_one_node_bounds(Collective what, OneNodeLibrary library) noexcept {
-  constexpr std::int64_t kib = 1024;
-  OneNodeBounds bounds = one_node_bounds(what);
-  bounds.least = 0;
-  if (library == OneNodeLibrary::mpich_4_0) return bounds;
-  if (library == OneNodeLibrary::mpich) {
-    if (what == Collective::broadcast) bounds.most = kib;
-    return bounds;
+/// Which collectives of ranks on one node go through shared memory, unless the node is crowded or the user forces it:
+/// built in for a library, or measured (one_node_measurements.hpp). Plain bytes, which rank 0 sends to all.
+struct OneNodeLimits {
+  using Table = std::array<OneNodeBounds, collective_count>;
+  Table blocking{}, nonblocking{};  ///< by collective
+  std::int32_t varying = 0;  ///< blocking ones with a size for each rank, whose members know only their own sizes
+  std::int32_t barriers = 0;
+  std::int32_t neighbors = 0;  ///< blocking neighbour collectives
+  std::int32_t requests = 0;   ///< nonblocking neighbour collectives, nonblocking ones with a size for each rank, and
+                               ///< persistent ones, which calibration does not measure
+
+  static constexpr OneNodeLimits built_in(OneNodeLibrary library) noexcept;
+};
+
+constexpr OneNodeLimits OneNodeLimits::built_in(OneNodeLibrary library) noexcept {
+  constexpr std::int64_t kib = 1024, unbounded = OneNodeBounds::unbounded;
+  OneNodeLimits limits;
+  const auto set = [](Table& table, Collective what, std::int64_t least, std::int64_t most) {
+    table[static_cast<std::size_t>(what)] = {least, most};
+    if (what == Collective::allgather) table[static_cast<std::size_t>(Collective::allgatherv)] = {least, most};
+  };
+  if (library == OneNodeLibrary::other) {
+    set(limits.blocking, Collective::alltoall, 0, 4 * kib);
+    return limits;
   }
-  switch (what) {
-    case Collective::alltoall: return {0, 8 * kib, true};
-    case Collective::allgather:
-    case Collective::allgatherv:
-    case Collective::gather: return {0, 4 * kib, true};
-    case Collective::broadcast: return {0, 4 * kib, false};
-    case Collective::scatter: return bounds;
-    default: return {0, kib, false};
-  }
+  limits.varying = limits.barriers = limits.neighbors = 1;
+  set(limits.blocking, Collective::alltoall, 0, 64 * kib);
+  set(limits.blocking, Collective::reduce_scatter, 0, 512 * kib);
+  for (const Collective what : {Collective::allgather, Collective::gather, Collective::scatter})
+    set(limits.blocking, what, 0, unbounded);
+  const bool measured = library == OneNodeLibrary::mpich_4_0;
+  for (const Collective what : {Collective::allreduce, Collective::reduce})
+    set(limits.blocking, what, measured ? 0 : 32 * kib, unbounded);
+  if (!measured) return limits;
+  set(limits.blocking, Collective::broadcast, 0, unbounded);
+  limits.requests = 1;
+  // MPICH takes 0.4 to 0.8 us longer for these than for blocking ones.
+  set(limits.nonblocking, Collective::alltoall, 1, 64 * kib);
+  set(limits.nonblocking, Collective::allgather, 256, unbounded);
+  set(limits.nonblocking, Collective::gather, 8 * kib, unbounded);
+  set(limits.nonblocking, Collective::scatter, 8 * kib, unbounded);
+  set(limits.nonblocking, Collective::broadcast, 1 * kib, unbounded);
+  set(limits.nonblocking, Collective::allreduce, 64, unbounded);
+  set(limits.nonblocking, Collective::reduce_scatter, 2 * kib, 512 * kib);
+  set(limits.nonblocking, Collective::reduce, 2 * kib, unbounded);
+  return limits;
 }
-/// Whether the members' barriers, neighbour collectives, nonblocking and persistent collectives go through it.
-constexpr bool one_node_barriers(OneNodeLibrary library) noexcept { return library != OneNodeLibrary::other; }
-constexpr bool one_node_neighbors(OneNodeLibrary library) noexcept { return library != OneNodeLibrary::other; }
-constexpr bool one_node_nonblocking(OneNodeLibrary library) noexcept { return library == OneNodeLibrary::mpich_4_0; }
 
 constexpr bool reduces(Collective what) noexcept {
   return what == Collective::allreduce || what == Collective::reduce || what == Collective::reduce_scatter;
 }
 
-/// The same for nonblocking collectives, whose members can't ask each other whether a datatype has gaps. MPICH takes
-/// 0.4 to 0.8 us longer for them than for blocking ones.
-constexpr OneNodeBounds nonblocking_one_node_bounds(Collective what) noexcept {
-  OneNodeBounds bounds = one_node_bounds(what);
-  if (what == Collective::allgather || what == Collective::allgatherv) bounds.least = 256;
-  if (what == Collective::broadcast) bounds.least = 1024;
-  return bounds;
+/// The sizes of a collective that may go through shared memory, in bytes as in CollectiveShape. `always`: the node has
+/// more ranks than processors that they may use, or the user forces it. An alltoall may at any size, because its
+/// datatypes may have gaps, which only a member that has them knows.
+constexpr OneNodeBounds sizes_on_one_node(Collective what, bool blocking, int ranks, bool always,
+                                          const OneNodeLimits& limits) noexcept {
+  if (ranks < 2) return {};
+  if (always || (blocking && what == Collective::alltoall)) return {blocking ? 0 : 1, OneNodeBounds::unbounded};
+  OneNodeBounds sizes = (blocking ? limits.blocking : limits.nonblocking)[static_cast<std::size_t>(what)];
+  if (!blocking) sizes.least = std::max<std::int64_t>(sizes.least, 1);
+  if (!per_pair(what) || !sizes.any()) return sizes;
+  const auto of_all = [ranks](std::int64_t bytes, std::int64_t rest) {
+    return bytes > OneNodeBounds::unbounded / ranks - 1 ? OneNodeBounds::unbounded : bytes * ranks + rest;
+  };
+  return {of_all(sizes.least, 0), of_all(sizes.most, ranks - 1)};
 }
 
-/// The least size of a collective that may go through shared memory, in bytes as in CollectiveShape. `always`: the node
-/// has more ranks than processors that they may use, or the user forces it.
-constexpr std::int64_t least_on_one_node(Collective what, bool blocking, int ranks, bool always,
-                                         OneNodeLibrary library) noexcept {
-  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-  if (ranks < 2) return never;
-  if (always) return blocking ? 0 : 1;
-  if (!blocking && !one_node_nonblocking(library)) return never;
-  const OneNodeBounds bounds = blocking ? blocking_one_node_bounds(what, library) : nonblocking_one_node_bounds(what);
-  return bounds.least == never ? never : bounds.least * (bounds.per_pair ? ranks : 1);
-}
-
-/// `bytes`, `always`: as for least_on_one_node().
+/// `bytes`: as in CollectiveShape. `always`: as for sizes_on_one_node().
 constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always,
-                                           OneNodeLibrary library) noexcept {
-  if (bytes < least_on_one_node(what, true, ranks, always, library)) return OneNodeChoice::library;
-  const OneNodeBounds bounds = blocking_one_node_bounds(what, library);
-  if (always || bytes / (bounds.per_pair ? ranks : 1) <= bounds.most) return OneNodeChoice::shared_memory;
-  return what == Collective::alltoall ? OneNodeChoice::if_any_has_gaps : OneNodeChoice::library;
+                                           const OneNodeLimits& limits) noexcept {
+  if (!sizes_on_one_node(what, true, ranks, always, limits).include(bytes)) return OneNodeChoice::library;
+  const OneNodeBounds bounds = limits.blocking[static_cast<std::size_t>(what)];
+  return always || bounds.include(bytes / (per_pair(what) ? ranks : 1)) ? OneNodeChoice::shared_memory
+                                                                        : OneNodeChoice::if_any_has_gaps;
 }
 
 /// Whether a member takes part in a blocking alltoall of which it knows only its own sizes; each member waits for all
 /// others, so one that does not is followed. `longest`: bytes of its longest block; `gaps`: of its datatypes.
 constexpr bool varying_alltoall_on_one_node(std::int64_t longest, bool gaps, bool always,
-                                            OneNodeLibrary library) noexcept {
-  return always || gaps || longest <= blocking_one_node_bounds(Collective::alltoall, library).most ||
-         library != OneNodeLibrary::other;
+                                            const OneNodeLimits& limits) noexcept {
+  return always || gaps || limits.varying ||
+         limits.blocking[static_cast<std::size_t>(Collective::alltoall)].include(longest);
 }
 
-/// As choose_on_one_node(), for a nonblocking collective.
+/// As choose_on_one_node(), for a nonblocking collective, whose members can't ask each other whether a datatype has
+/// gaps.
 constexpr bool nonblocking_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always,
-                                       OneNodeLibrary library) noexcept {
-  if (bytes < least_on_one_node(what, false, ranks, always, library)) return false;
-  const OneNodeBounds bounds = nonblocking_one_node_bounds(what);
-  return always || bytes / (bounds.per_pair ? ranks : 1) <= bounds.most;
+                                       const OneNodeLimits& limits) noexcept {
+  return sizes_on_one_node(what, false, ranks, always, limits).include(bytes);
 }
 
 /// The same for a persistent collective. `varying`: the form with a size for each block. `gaps`: a datatype of any
 /// member has gaps. MPICH starts short contiguous ones faster than blocking ones.
 constexpr bool persistent_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always, bool varying,
                                       bool gaps) noexcept {
+  constexpr std::int64_t kib = 1024;
   if (bytes < 1 || ranks < 2) return false;
   if (always) return true;
-  if (what != Collective::alltoall) {
-    const OneNodeBounds bounds = one_node_bounds(what);
-    const std::int64_t size = bytes / (bounds.per_pair ? ranks : 1);
-    return size >= bounds.least && size <= bounds.most;
+  const std::int64_t size = bytes / (per_pair(what) ? ranks : 1);
+  switch (what) {
+    case Collective::alltoall: return gaps || (size >= kib && (varying || size <= 64 * kib));
+    case Collective::allgather:
+    case Collective::allgatherv:
+    case Collective::broadcast: return size >= 4 * kib;
+    case Collective::gather:
+    case Collective::scatter: return size >= 8 * kib;
+    case Collective::allreduce: return size >= 64;
+    case Collective::reduce: return size >= 2 * kib;
+    case Collective::reduce_scatter: return size >= 2 * kib && size <= 512 * kib;
   }
-  return gaps || (bytes / ranks >= 1024 && (varying || bytes / ranks <= one_node_bounds(what).most));
+  return false;
 }
 
 /// Whether a persistent neighbour collective goes through shared memory. `longest`: bytes of the longest message of any

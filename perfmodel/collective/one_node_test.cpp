@@ -6,7 +6,10 @@
 namespace bestride::inline perfmodel {
 namespace {
 
-constexpr OneNodeLibrary libraries[] = {OneNodeLibrary::mpich_4_0, OneNodeLibrary::mpich, OneNodeLibrary::other};
+constexpr OneNodeLimits mpich_4_0 = OneNodeLimits::built_in(OneNodeLibrary::mpich_4_0),
+                        mpich = OneNodeLimits::built_in(OneNodeLibrary::mpich),
+                        other = OneNodeLimits::built_in(OneNodeLibrary::other);
+constexpr const OneNodeLimits* libraries[] = {&mpich_4_0, &mpich, &other};
 
 TEST(OneNodeChoice, LibrariesByVersion) {
   EXPECT_EQ(one_node_library("MPICH 4.0.2 ch4:ucx"), OneNodeLibrary::mpich_4_0);
@@ -17,10 +20,10 @@ TEST(OneNodeChoice, LibrariesByVersion) {
 }
 
 TEST(OneNodeChoice, EverythingIfCrowded) {
-  for (const OneNodeLibrary library : libraries)
+  for (const OneNodeLimits* const limits : libraries)
     for (int what = 0; what < collective_count; ++what)
       for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 40; bytes *= 8)
-        EXPECT_EQ(choose_on_one_node(static_cast<Collective>(what), bytes, 4, true, library),
+        EXPECT_EQ(choose_on_one_node(static_cast<Collective>(what), bytes, 4, true, *limits),
                   OneNodeChoice::shared_memory);
 }
 
@@ -28,10 +31,9 @@ TEST(OneNodeChoice, EverythingIfCrowded) {
 TEST(OneNodeChoice, NothingWithoutPeersButCallsWithoutData) {
   for (int what = 0; what < collective_count; ++what)
     for (const bool crowded : {false, true}) {
-      EXPECT_EQ(choose_on_one_node(static_cast<Collective>(what), 0, 4, crowded, OneNodeLibrary::mpich_4_0),
+      EXPECT_EQ(choose_on_one_node(static_cast<Collective>(what), 0, 4, crowded, mpich_4_0),
                 OneNodeChoice::shared_memory);
-      EXPECT_EQ(choose_on_one_node(static_cast<Collective>(what), 1024, 1, crowded, OneNodeLibrary::mpich_4_0),
-                OneNodeChoice::library);
+      EXPECT_EQ(choose_on_one_node(static_cast<Collective>(what), 1024, 1, crowded, mpich_4_0), OneNodeChoice::library);
     }
 }
 
@@ -44,7 +46,7 @@ TEST(OneNodeChoice, EachChoiceHasOneRangeOfSizes) {
       const OneNodeChoice beyond = not_long ? OneNodeChoice::library : OneNodeChoice::if_any_has_gaps;
       int before = 0;  // 1: shared memory, 2: beyond
       for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7) {
-        const OneNodeChoice choice = choose_on_one_node(collective, bytes, ranks, false, OneNodeLibrary::mpich_4_0);
+        const OneNodeChoice choice = choose_on_one_node(collective, bytes, ranks, false, mpich_4_0);
         const int now = choice == OneNodeChoice::shared_memory ? 1 : choice == beyond && before > 0 ? 2 : 0;
         EXPECT_LE(before, now) << name(collective) << ' ' << bytes;
         before = now;
@@ -88,40 +90,70 @@ TEST(OneNodeChoice, PersistentNeighbourCollectives) {
 /// With other libraries nothing but what gained with a measured one of their kind.
 TEST(OneNodeChoice, OtherLibraries) {
   constexpr std::int64_t kib = 1024;
-  const auto shared = [](Collective what, std::int64_t bytes, OneNodeLibrary library) {
-    return choose_on_one_node(what, bytes, 2, false, library) == OneNodeChoice::shared_memory;
+  const auto shared = [](Collective what, std::int64_t bytes, const OneNodeLimits& limits) {
+    return choose_on_one_node(what, bytes, 2, false, limits) == OneNodeChoice::shared_memory;
   };
-  for (const OneNodeLibrary library : {OneNodeLibrary::mpich, OneNodeLibrary::other}) {
-    for (std::int64_t bytes = 0; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7)
-      EXPECT_FALSE(nonblocking_on_one_node(Collective::alltoall, bytes, 2, false, library));
+  for (const OneNodeLimits* const limits : {&mpich, &other}) {
     for (int what = 0; what < collective_count; ++what)
-      EXPECT_TRUE(shared(static_cast<Collective>(what), kib, library));
-    EXPECT_FALSE(shared(Collective::broadcast, 16 * kib, library));
-    EXPECT_TRUE(shared(Collective::alltoall, 16 * kib, library));
-    EXPECT_TRUE(shared(Collective::scatter, 1024 * kib, library));
+      for (std::int64_t bytes = 0; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7)
+        EXPECT_FALSE(nonblocking_on_one_node(static_cast<Collective>(what), bytes, 2, false, *limits));
+    EXPECT_FALSE(shared(Collective::broadcast, kib, *limits));
+    EXPECT_FALSE(shared(Collective::allreduce, kib, *limits));
+    EXPECT_TRUE(shared(Collective::alltoall, 8 * kib, *limits));
+    EXPECT_EQ(choose_on_one_node(Collective::alltoall, 1024 * kib, 2, false, *limits), OneNodeChoice::if_any_has_gaps);
   }
-  EXPECT_TRUE(shared(Collective::gather, 64 * kib, OneNodeLibrary::mpich));
-  EXPECT_FALSE(shared(Collective::gather, 64 * kib, OneNodeLibrary::other));
-  EXPECT_TRUE(shared(Collective::allreduce, 64 * kib, OneNodeLibrary::mpich));
-  EXPECT_FALSE(shared(Collective::allreduce, 64 * kib, OneNodeLibrary::other));
-  EXPECT_EQ(choose_on_one_node(Collective::alltoall, 1024 * kib, 2, false, OneNodeLibrary::other),
-            OneNodeChoice::if_any_has_gaps);
+  for (const Collective what : {Collective::gather, Collective::allgatherv, Collective::allreduce}) {
+    EXPECT_TRUE(shared(what, 64 * kib, mpich));
+    EXPECT_FALSE(shared(what, 64 * kib, other));
+  }
+  EXPECT_TRUE(varying_alltoall_on_one_node(64 * kib, false, false, mpich));
+  EXPECT_FALSE(varying_alltoall_on_one_node(64 * kib, false, false, other));
+  EXPECT_TRUE(varying_alltoall_on_one_node(64 * kib, true, false, other));
+}
+
+/// Every size that is chosen is among those that may be.
+TEST(OneNodeChoice, SizesIncludeWhatIsChosen) {
+  OneNodeLimits measured = other;
+  measured.blocking.fill({64, 4096});
+  measured.nonblocking.fill({64, 4096});
+  for (const OneNodeLimits* const limits : {&mpich_4_0, &mpich, &other, static_cast<const OneNodeLimits*>(&measured)})
+    for (int what = 0; what < collective_count; ++what)
+      for (const int ranks : {1, 2, 3, 64})
+        for (const bool always : {false, true}) {
+          const auto collective = static_cast<Collective>(what);
+          const OneNodeBounds sizes = sizes_on_one_node(collective, true, ranks, always, *limits);
+          for (std::int64_t bytes = 0; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7)
+            EXPECT_EQ(choose_on_one_node(collective, bytes, ranks, always, *limits) != OneNodeChoice::library,
+                      sizes.include(bytes))
+                << name(collective) << ' ' << bytes << ' ' << ranks;
+        }
+  const auto shared = [&](Collective what, std::int64_t bytes) {
+    return choose_on_one_node(what, bytes, 3, false, measured) == OneNodeChoice::shared_memory;
+  };
+  EXPECT_FALSE(shared(Collective::gather, 3 * 63 + 2));
+  EXPECT_TRUE(shared(Collective::gather, 3 * 64));
+  EXPECT_TRUE(shared(Collective::gather, 3 * 4096 + 2));
+  EXPECT_FALSE(shared(Collective::gather, 3 * 4097));
+  EXPECT_FALSE(shared(Collective::allreduce, 63));
+  EXPECT_TRUE(shared(Collective::allreduce, 64));
+  EXPECT_TRUE(shared(Collective::allreduce, 4096));
+  EXPECT_FALSE(shared(Collective::allreduce, 4097));
 }
 
 TEST(OneNodeChoice, NonblockingCollectives) {
-  constexpr OneNodeLibrary library = OneNodeLibrary::mpich_4_0;
+  const OneNodeLimits& limits = mpich_4_0;
   for (int what = 0; what < collective_count; ++what)
     for (const int ranks : {1, 2, 3, 64})
       for (const bool always : {false, true}) {
         const auto collective = static_cast<Collective>(what);
         const bool ends = collective == Collective::alltoall || collective == Collective::reduce_scatter;
         bool before = false, ended = false;
-        EXPECT_FALSE(nonblocking_on_one_node(collective, 0, ranks, always, library));
+        EXPECT_FALSE(nonblocking_on_one_node(collective, 0, ranks, always, limits));
         for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 40; bytes += 1 + bytes / 7) {
-          const bool shares = nonblocking_on_one_node(collective, bytes, ranks, always, library);
+          const bool shares = nonblocking_on_one_node(collective, bytes, ranks, always, limits);
           EXPECT_TRUE(ranks > 1 || !shares);
           EXPECT_TRUE(ranks == 1 || !always || shares);
-          EXPECT_TRUE(!shares || bytes >= least_on_one_node(collective, false, ranks, always, library));
+          EXPECT_EQ(shares, sizes_on_one_node(collective, false, ranks, always, limits).include(bytes));
           EXPECT_FALSE(shares && ended) << name(collective) << ' ' << bytes;
           ended = ended || (before && !shares);
           before = shares;

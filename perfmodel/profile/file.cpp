@@ -18,6 +18,7 @@
 #include "perfmodel/profile/device_json.hpp"
 #include "perfmodel/profile/image.hpp"
 #include "perfmodel/profile/json_points.hpp"
+#include "perfmodel/profile/one_node_json.hpp"
 #include "perfmodel/profile/profile.hpp"
 
 namespace bestride::inline perfmodel {
@@ -104,6 +105,7 @@ Json json_of(const MachineProfile& profile) {
   file["grids"] = std::move(grids);
   if (profile.device().measured().any()) file["gpu"] = json_of(profile.device().measured());
   if (profile.collectives().any()) file["collectives"] = json_of(profile.collectives());
+  if (profile.one_node.any()) file["one_node"] = json_of(profile.one_node);
   if (!profile.rails.empty()) file["rails"] = profile.rails;
   if (profile.respell_contiguous_from > 0) file[respell_contiguous_key] = profile.respell_contiguous_from;
   file["signature"] = signature_of(file);
@@ -212,6 +214,7 @@ struct Rest {
   MachineFingerprint fingerprint;
   DeviceMeasurements device;
   CollectiveMeasurements collectives;
+  OneNodeMeasurements one_node;
   Rails rails;
   std::int64_t respell_contiguous_from = 0;
 };
@@ -222,6 +225,7 @@ std::string read_rest(const Json& file, Rest* rest) {
   if (file.contains("gpu")) wrong = read_device(file.at("gpu"), &rest->device);
   if (wrong.empty() && file.contains("collectives"))
     wrong = read_collectives(file.at("collectives"), &rest->collectives);
+  if (wrong.empty() && file.contains("one_node")) wrong = read_one_node(file.at("one_node"), &rest->one_node);
   if (wrong.empty() && file.contains("rails")) wrong = read_rails(file.at("rails"), &rest->rails);
   const Json from_bytes = file.value(respell_contiguous_key, Json(0));
   if (wrong.empty() && (!from_bytes.is_number_integer() || from_bytes.get<std::int64_t>() < 0))
@@ -236,6 +240,7 @@ std::string read_rest(const Json& file, Rest* rest) {
 
 /// Adds what the constructor does not take.
 void add_rest(MachineProfile* profile, Rest& rest, const std::string& path) {
+  profile->one_node = rest.one_node;
   profile->rails = std::move(rest.rails);
   profile->respell_contiguous_from = rest.respell_contiguous_from;
   profile->path = path;

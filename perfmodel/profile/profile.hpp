@@ -18,6 +18,7 @@
 #include "model/distance.hpp"
 #include "model/rails.hpp"
 #include "perfmodel/collective/measurements.hpp"
+#include "perfmodel/collective/one_node_measurements.hpp"
 #include "perfmodel/device/costs.hpp"
 #include "perfmodel/host/cost_grid.hpp"
 #include "perfmodel/host/position.hpp"
@@ -183,6 +184,7 @@ class MachineProfile {
   const CollectiveMeasurements& collectives() const noexcept { return collectives_; }
 
   MachineFingerprint fingerprint;
+  OneNodeMeasurements one_node;  ///< of collectives within one node, as limits_of() takes them
   Rails rails;  ///< NICs that are faster than the MPI library's own choice if each local rank uses one; empty: no such
                 ///< NICs were found
   /// The least number of bytes of a contiguous message that is faster respelled between ranks at a near distance

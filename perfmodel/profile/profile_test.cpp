@@ -172,6 +172,46 @@ TEST_F(ProfileFile, RoundTripOfRails) {
   EXPECT_NE(refusal().find("signature"), std::string::npos);
 }
 
+TEST_F(ProfileFile, RoundTripOfCollectivesOnOneNode) {
+  EXPECT_EQ(text().find("one_node"), std::string::npos) << "a profile without them does not mention them";
+  MachineProfile profile = MachineProfile::from(some_measurements(3), somewhere);
+  profile.one_node.ranks = 16;
+  OneNodeCurve& curve = profile.one_node.curves[3];
+  curve.shared[2] = 1.25e-6f, curve.library[2] = 2.5e-6f;
+  ASSERT_TRUE(profile.save(path_));
+  for (const bool image : {false, true}) {
+    const auto after = image ? MachineProfile::load_for_predictions(path_) : MachineProfile::load(path_);
+    ASSERT_TRUE(after) << after.error().text;
+    EXPECT_EQ(after->one_node.ranks, 16);
+    for (std::size_t i = 0; i < one_node_calls.size(); ++i) EXPECT_EQ(after->one_node.curves[i].any(), i == 3);
+    EXPECT_FLOAT_EQ(after->one_node.curves[3].shared[2], 1.25e-6f);
+    EXPECT_FLOAT_EQ(after->one_node.curves[3].library[2], 2.5e-6f);
+    EXPECT_TRUE(std::isnan(after->one_node.curves[3].shared[1]));
+  }
+  const std::string first = text();
+  ASSERT_TRUE(MachineProfile::load(path_)->save(path_));
+  EXPECT_EQ(text(), first);
+  const Json good = Json::parse(first);
+  const auto with = [&](const char* key, const Json& value) {
+    Json file = good;
+    file["one_node"][key] = value;
+    write(sealed(std::move(file)));
+    return refusal();
+  };
+  EXPECT_NE(with("version", 2).find("another version's"), std::string::npos);
+  EXPECT_NE(with("bytes", {8, 64}).find("sizes of collectives on one node"), std::string::npos);
+  for (const Json& ranks : {Json(1), Json("2"), Json(nullptr), Json(2.5), Json(1 << 30)})
+    EXPECT_NE(with("ranks", ranks).find("bad number of ranks"), std::string::npos) << ranks;
+  Json call = good["one_node"]["calls"][0];
+  call["call"] = "scan";
+  EXPECT_NE(with("calls", Json::array({call})).find("unknown call"), std::string::npos);
+  call = good["one_node"]["calls"][0];
+  call["shared_ns"] = {1, 2};
+  EXPECT_NE(with("calls", Json::array({call})).find("bad entry"), std::string::npos);
+  call["shared_ns"] = Json(std::vector<double>(one_node_bytes.size(), -1));
+  EXPECT_NE(with("calls", Json::array({call})).find("bad entry"), std::string::npos);
+}
+
 TEST_F(ProfileFile, InvalidRailsRejectTheFile) {
   const auto with = [this](const Json& rails) {
     Json file = Json::parse(text());

@@ -107,16 +107,41 @@ class CalibrateTest(unittest.TestCase):
         else:
             self.assertFalse(near & calls)
 
-    def test_collectives_need_several_hosts(self):
-        line = "collectives are left out: all ranks were on one host; name several with --mpiexec 'mpiexec -hosts a,b'\n"
+    def test_collectives_on_one_host_are_measured(self):
+        line = "collectives between hosts are left out: all ranks were on one host; name several with --mpiexec 'mpiexec -hosts a,b'\n"
+        measured = r"\ncollectives on this host, (\d+) ranks: measured (\d+) points in \d+ s"
         done = self.calibrate("--only", "collectives")
-        self.assertEqual((done.returncode, done.stdout), (1, line), done.stderr)
-        self.assertFalse(os.path.exists(self.profile))
-        done = self.calibrate("--budget", "1", "--only", "pack,collectives")
+        if os.cpu_count() < 2:
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("collectives on this host are left out: there are more ranks than processors that they may use\n", done.stdout)
+            return
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(line, done.stdout)
+        self.assertTrue(done.stdout.startswith(line), done.stdout)
+        self.assertRegex(done.stdout, measured)
+        self.assertRegex(done.stdout, r"\nallreduce +(all|none|up to [^\n]+|from [^\n]+|[^\n]+ to [^\n]+)  +[0-9.]+ to [0-9.]+\n")
+        section = self.read()["one_node"]
+        self.assertEqual(section["ranks"], min(16, len(os.sched_getaffinity(0))))
+        calls = {curve["call"]: curve for curve in section["calls"]}
+        self.assertEqual(len(calls), 18)
+        self.assertNotIn(None, calls["nonblocking_allreduce"]["library_ns"])
+        self.assertEqual([ns is None for ns in calls["barrier"]["shared_ns"]], [False] + [True] * 7)
         self.assertNotIn("collectives", self.read())
-        self.assertNotIn("collectives are left out", self.calibrate("--budget", "1", "--only", "pack").stdout)
+        # Other measurements keep them, and they keep the others.
+        done = self.calibrate("--budget", "1", "--only", "pack")
+        self.assertNotIn("collectives", done.stdout)
+        self.assertEqual(self.read()["one_node"], section)
+        grids = self.read()["grids"]
+        done = self.calibrate("--budget", "1", "--only", "collectives", "--ranks", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.read()["grids"], grids)
+        self.assertEqual(self.read()["one_node"]["ranks"], 2)
+
+    def test_collectives_of_a_crowded_host_are_left_out(self):
+        ranks = str(len(os.sched_getaffinity(0)) + 1)
+        done = self.calibrate("--only", "collectives", "--ranks", ranks)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("collectives on this host are left out: there are more ranks than processors that they may use\n", done.stdout)
+        self.assertFalse(os.path.exists(self.profile))
 
     def test_collectives_between_hosts_are_measured_kept_and_gone_on_with(self):
         # MPICH sees two hosts, which are connected by this host's memory.

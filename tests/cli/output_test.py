@@ -413,6 +413,14 @@ class ExplainCollective(CommandTest):
         self.assertIn("<- chosen: there are no bytes to move\n", self.good("explain", "--collective", "allreduce", "--bytes", "0"))
         self.assertIn("<- chosen: the hierarchy is not predicted to be at least 5 % faster\n", self.good("explain", "--collective", "broadcast", "--bytes", "64"))
 
+    def test_measured_limits_on_one_node(self):
+        path = f"{self.prefix}/one_node.json"
+        subprocess.run([PROGRAM["WRITE_PROFILE"], path, "here", "one-node"], check=True)
+        ask = lambda size, *words: self.good("explain", "--collective", "broadcast", "--bytes", size, "--nodes", "1", "--ranks", "2", *words, BESTRIDE_PROFILE=path)
+        for words in ((), ("--nonblocking",)):
+            for size, where in (("63", "the MPI library"), ("64", "shared memory"), ("4096", "shared memory"), ("4097", "the MPI library")):
+                self.assertIn(f"one node   {where};", ask(size, *words))
+
     def test_a_forced_way_is_said(self):
         for mode in ("library", "hierarchical"):
             text = self.good("explain", "--collective", "broadcast", "--bytes", "64", BESTRIDE_COLLECTIVES=mode)

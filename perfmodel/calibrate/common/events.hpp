@@ -12,6 +12,8 @@
 //   no-rails <text>                  why not: not all hosts have them, or ranks were not given the --rails
 //   bytes <number>                   of an exchange
 //   exchange <seconds> <seconds>...  of each node
+//   one-node <call> <index of the size> <ns in shared memory> <ns by the MPI library>
+//   no-one-node <text>               why collectives within a node can't be measured
 //   no-pair <text>                   --near: there are no processors at this distance; with text, why not
 //   plan <points> <of them measured before>
 //   at <number> <point id>

@@ -14,10 +14,12 @@ Result<MeasureOptions> parse_options(int argc, char** argv) {
   static const std::map<std::string_view, MeasuredPart> parts{{"messages", MeasuredPart::messages},
                                                               {"links", MeasuredPart::links},
                                                               {"collectives", MeasuredPart::collectives},
-                                                              {"exchange", MeasuredPart::exchange}};
+                                                              {"exchange", MeasuredPart::exchange},
+                                                              {"one-node", MeasuredPart::one_node}};
   MeasureOptions options;
   const auto part = argc > 1 ? parts.find(argv[1]) : parts.end();
-  if (part == parts.end()) return Error{"the first argument must be messages, links, collectives or exchange"};
+  if (part == parts.end())
+    return Error{"the first argument must be messages, links, collectives, exchange or one-node"};
   options.part = part->second;
   bool quick = false, thorough = false, gpu = false, no_gpu = false;
   std::string budget, bytes, only, near;
@@ -44,7 +46,8 @@ Result<MeasureOptions> parse_options(int argc, char** argv) {
     else
       return Error{"unknown argument or missing value: '" + std::string(argv[i]) + "'"};
   }
-  if (options.state.empty() && options.part != MeasuredPart::exchange) return Error{"--state FILE is missing"};
+  if (options.state.empty() && options.part != MeasuredPart::exchange && options.part != MeasuredPart::one_node)
+    return Error{"--state FILE is missing"};
   options.depth = quick ? Depth::quick : thorough ? Depth::thorough : Depth::standard;
   if (!budget.empty()) options.budget_s = std::atof(budget.c_str());
   if (!bytes.empty()) options.bytes = std::atoll(bytes.c_str());

@@ -17,12 +17,13 @@ enum class MeasuredPart {
   links,        ///< all ranks: the links between hosts
   collectives,  ///< all ranks: the variants of each collective
   exchange,     ///< all ranks: an exchange between nodes, to compare rails
+  one_node,     ///< all ranks, on one node: collectives
 };
 
 struct MeasureOptions {
   MeasuredPart part = MeasuredPart::messages;
   Depth depth = Depth::standard;
-  std::string state;      ///< path of the state file; not for an exchange
+  std::string state;      ///< path of the state file; not for an exchange and one node
   bool restart = false;   ///< ignore the state file's content
   double budget_s = 300;  ///< time limit
 
