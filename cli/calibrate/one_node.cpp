@@ -66,11 +66,17 @@ OneNodeRun measure_one_node(const CalibrateOptions& options, const std::vector<s
   std::vector<std::string> command = launcher;
   command.insert(command.end(), {"-n", std::to_string(ranks), program, "one-node", "--budget", std::to_string(budget),
                                  "--preload", installation.preload});
+  if (options.quick) command.push_back("--quick");
   Progress progress("measuring collectives on this host");
   result.run =
       follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
   result.run.complete ? progress.finish() : progress.clear();
-  end_if_incomplete(result.run, "measuring collectives", command[0]);
+  end_if_interrupted(result.run);
+  // The launcher may refuse so many ranks; everything else is measured and written by now.
+  if (!result.run.complete) {
+    result.left_out = result.run.error;
+    return result;
+  }
   for (const auto& [event, text] : result.run.more) {
     if (event == "no-one-node") result.left_out = text;
     if (event == "one-node" && add_point(text, &result.values)) result.values.ranks = ranks;

@@ -17,7 +17,7 @@ struct OneNodeRun {
 };
 
 /// Starts the measuring program by `launcher` for at most `budget` seconds, with options.ranks ranks, or with as many
-/// as there are processors, 16 at most. Ends the command if the program fails.
+/// as there are processors, 16 at most.
 OneNodeRun measure_one_node(const CalibrateOptions& options, const std::vector<std::string>& launcher,
                             const std::string& program, double budget);
 

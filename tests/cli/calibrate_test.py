@@ -136,6 +136,16 @@ class CalibrateTest(unittest.TestCase):
         self.assertEqual(self.read()["grids"], grids)
         self.assertEqual(self.read()["one_node"]["ranks"], 2)
 
+    def test_a_launcher_that_refuses_so_many_ranks(self):
+        launcher = f"{self.folder}/launcher"
+        with open(launcher, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\ncase " $* " in *" one-node "*) echo "not enough slots" >&2; exit 1;; esac\nexec {MPIEXEC} "$@"\n')
+        os.chmod(launcher, 0o755)
+        done = self.calibrate("--budget", "1", "--only", "pack,collectives", "--mpiexec", launcher)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("collectives on this host are left out: not enough slots\n", done.stdout)
+        self.assertNotIn("one_node", self.read())
+
     def test_collectives_of_a_crowded_host_are_left_out(self):
         ranks = str(len(os.sched_getaffinity(0)) + 1)
         done = self.calibrate("--only", "collectives", "--ranks", ranks)

@@ -21,7 +21,7 @@ constexpr double sample_s = 200e-6;
 constexpr int max_turns = 200;
 constexpr int rounds = 5;
 /// All points are measured so many times: what disturbs one often lasts longer than all its rounds.
-constexpr std::size_t passes = 4;
+constexpr std::size_t thorough_passes = 4, quick_passes = 2;
 constexpr std::int64_t longest_buffer = 16 << 20;
 
 /// The functions of one side. Looked up once: a look-up takes as long as a short call.
@@ -225,6 +225,7 @@ void measure_one_node(const MeasureOptions& options, const JobTopology& place) {
   }
   const double start = PMPI_Wtime();
   const Functions ours = functions_of_preload_library(), library = functions_of_mpi_library();
+  const std::size_t passes = options.quick() ? quick_passes : thorough_passes;
   Caller caller(place.topology.ranks());
   std::vector<AlternatingPoint> points;
   for (std::size_t size = 0; size < one_node_bytes.size(); ++size)
