@@ -28,8 +28,8 @@ int create(MPI_Comm parent, ChildRanks ranks, bool topology, const MPI_Comm* com
   if (topology && entry) make_early_neighbor_queue(*comm, *entry);
   return error;
 }
-/// By what the caller says about the order of the ranks.
-constexpr ChildRanks ranks_of(int reorder) noexcept { return reorder ? ChildRanks::any : ChildRanks::in_order; }
+/// By what the caller says about the order of the ranks; `if_not`: if they are not reordered.
+constexpr ChildRanks ranks_of(int reorder, ChildRanks if_not) noexcept { return reorder ? ChildRanks::any : if_not; }
 
 /// The entry is inaccessible during the call and is put back if the library fails.
 template <class Call>
@@ -165,20 +165,20 @@ BESTRIDE_COMM_CREATE_BY_ALL(Comm_split_type, ChildRanks::any, false,
                             (from, kind, key, info, comm))
 BESTRIDE_COMM_CREATE_BY_ALL(Comm_create, ChildRanks::any, false, (MPI_Comm from, MPI_Group group, MPI_Comm* comm),
                             (from, group, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Cart_create, ranks_of(reorder), true,
+BESTRIDE_COMM_CREATE_BY_ALL(Cart_create, ranks_of(reorder, ChildRanks::in_order), true,
                             (MPI_Comm from, int dimensions, const int* sizes, const int* periods, int reorder,
                              MPI_Comm* comm),
                             (from, dimensions, sizes, periods, reorder, comm))
 BESTRIDE_COMM_CREATE_BY_ALL(Cart_sub, ChildRanks::any, true, (MPI_Comm from, const int* kept, MPI_Comm* comm),
                             (from, kept, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Graph_create, ranks_of(reorder), true,
+BESTRIDE_COMM_CREATE_BY_ALL(Graph_create, ranks_of(reorder, ChildRanks::in_order), true,
                             (MPI_Comm from, int nodes, const int* index, const int* edges, int reorder, MPI_Comm* comm),
                             (from, nodes, index, edges, reorder, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Dist_graph_create, ranks_of(reorder), true,
+BESTRIDE_COMM_CREATE_BY_ALL(Dist_graph_create, ranks_of(reorder, ChildRanks::same), true,
                             (MPI_Comm from, int count, const int* sources, const int* degrees, const int* destinations,
                              const int* weights, MPI_Info info, int reorder, MPI_Comm* comm),
                             (from, count, sources, degrees, destinations, weights, info, reorder, comm))
-BESTRIDE_COMM_CREATE_BY_ALL(Dist_graph_create_adjacent, ranks_of(reorder), true,
+BESTRIDE_COMM_CREATE_BY_ALL(Dist_graph_create_adjacent, ranks_of(reorder, ChildRanks::same), true,
                             (MPI_Comm from, int in, const int* sources, const int* in_weights, int out,
                              const int* destinations, const int* out_weights, MPI_Info info, int reorder,
                              MPI_Comm* comm),

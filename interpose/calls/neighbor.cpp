@@ -91,20 +91,35 @@ bool has_arguments(const Given& given) noexcept {
   return true;
 }
 
+/// True for blocks that a communicator with few calls does not pack: to read the topology takes longer.
+template <class Given>
+bool has_short_blocks(const Given& given) noexcept {
+  if constexpr (Given::has_arrays) {
+    return false;
+  } else {
+    constexpr std::int64_t least_long = 8 * 1024;
+    std::int64_t bytes = 0;
+    return !__builtin_mul_overflow(std::int64_t{given.count}, runtime().types.size_of(given.type), &bytes) &&
+           bytes < least_long;
+  }
+}
+
 template <Calls& via, auto slot, class Out, class In, class... Tail>
 int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const typename In::Given& in, MPI_Comm comm,
              Tail... tail) {
+  [[maybe_unused]] CommEntry* leaving = nullptr;
   if constexpr (blocking<Tail...>)
-    if (may_dispatch<via>() && !gpu_runtime_detected() && !reporting() && !runtime().options().forced)
-      if (CommEntry* const few = with_few_neighbor_calls(comm)) {
-        before_library_collective(comm);
-        const int error = std::apply(
-            [&](auto... arguments) { return by_library<via, slot>(LibraryForm::as_called, arguments..., comm); },
-            std::tuple_cat(out.arguments(), in.arguments()));
-        if (error == MPI_SUCCESS) ++few->collectives.neighbor_calls;
-        return error;
-      }
-  if (may_dispatch<via>()) [[unlikely]]
+    if (may_dispatch<via>() && !gpu_runtime_detected() && !reporting() && !runtime().options().forced &&
+        (leaving = leaving_neighbor_call(comm)) &&
+        (with_few_neighbor_calls(*leaving) || (has_short_blocks(out) && has_short_blocks(in)))) {
+      before_library_collective(comm);
+      const int error = std::apply(
+          [&](auto... arguments) { return by_library<via, slot>(LibraryForm::as_called, arguments..., comm); },
+          std::tuple_cat(out.arguments(), in.arguments()));
+      if (error == MPI_SUCCESS) count_left_neighbor_call(*leaving, 0);
+      return error;
+    }
+  if (may_dispatch<via>() && !leaving) [[unlikely]]
     if (const std::optional<int> done = dispatch_neighbor(name(id), form, out, in, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   using Work = CollectiveCompletion<Out, In>;
@@ -116,7 +131,7 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
   const Neighbours* neighbours = neighbours_of(comm);
   const bool may_gain = neighbours && has_arguments(out) && has_arguments(in) &&
                         (find_candidate(out.type) || find_candidate(in.type) || gpu_runtime_detected());
-  return exchange_or_forward<Work>(
+  const int error = exchange_or_forward<Work>(
       may_gain, comm,
       [&](Work& work) {
         const bool sends = work.out.prepare(out, neighbours->destinations, comm, persistent<Tail...>);
@@ -141,6 +156,12 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
         return refuse_device_memory(comm, {{out.buffer, 1, out.type}, {in.buffer, 1, in.type}});
       },
       tail...);
+  if (leaving && error == MPI_SUCCESS) {
+    const std::optional<dispatch_detail::BlockBytes> sent =
+        neighbours ? dispatch_detail::neighbor_bytes(out, neighbours->destinations) : std::nullopt;
+    count_left_neighbor_call(*leaving, sent ? sent->sum : 0);
+  }
+  return error;
 }
 
 template <Calls& via, auto slot, class Count, class... Tail>

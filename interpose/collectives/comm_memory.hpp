@@ -4,7 +4,8 @@
 //
 // A part that was used before costs next to nothing, so it is given at once. A new one takes as long as many short
 // calls, so rank 0 gives it when the communicator has made enough calls to pay for it: first a small one, then a full
-// one.
+// one. The calls of communicators that were freed without a part also pay for a small one, because later ones use it
+// again.
 #include <sched.h>
 
 #include <algorithm>
@@ -59,6 +60,10 @@ class CommMemory {
 
   WindowMember member() const noexcept { return member_; }
   NodeMemory& node() const noexcept { return node_; }
+  /// The communicator is freed and has got no memory for these calls.
+  void add_left_calls(const Usage& calls) const noexcept {
+    if (member_.rank == 0) node_.add_left_calls(calls.sum);
+  }
   CommRecord& record() const noexcept { return node_.at(index_); }
   PartOffer& offer(PartKind kind) const noexcept { return record().offers[static_cast<std::size_t>(kind)]; }
   /// Rank 0 has declined only because it has no memory.
@@ -84,15 +89,26 @@ enum class NewMemory { none, small, full };
 /// When the members ask for memory, and what for. They count calls alike; only rank 0's usage counts.
 class AskingForMemory {
  public:
-  /// `always`: for full memory, in the third call.
-  explicit AskingForMemory(bool always) noexcept : always_(always), next_(always ? 3 : 1) {}
-  /// Called in each call. True, on all members: it asks.
-  bool due(std::int64_t bytes) noexcept {
-    usage_.add(bytes);
-    if (++calls_ < next_) return false;
-    next_ = calls_ * (calls_ < Usage::small_pays ? 4 : 2);
-    return true;
+  /// `always`: for full memory, in the third call. `calls_before`: that the communicator has made.
+  AskingForMemory(bool always, int calls_before) noexcept
+      : always_(always), calls_(calls_before), next_(calls_before + (always ? 3 : 1)) {
+    usage_.sum = calls_before;
   }
+  /// The next call asks. The same on all members.
+  bool asks_next() const noexcept { return calls_ + 1 >= next_; }
+  /// Counts a call.
+  void count(std::int64_t bytes) noexcept {
+    usage_.add(bytes);
+    ++calls_;
+  }
+  /// Counts a call. True, on all members: it asks.
+  bool due(std::int64_t bytes) noexcept {
+    const bool asks = asks_next();
+    count(bytes);
+    if (asks) next_ = calls_ * (calls_ < Usage::small_pays ? 4 : 2);
+    return asks;
+  }
+  const Usage& usage() const noexcept { return usage_; }
   NewMemory wanted() const noexcept {
     return always_ || usage_.sum >= Usage::full_pays ? NewMemory::full
            : usage_.sum >= Usage::small_pays         ? NewMemory::small
@@ -101,7 +117,7 @@ class AskingForMemory {
 
  private:
   const bool always_;
-  std::int64_t calls_ = 0, next_;
+  std::int64_t calls_, next_;
   Usage usage_;
 };
 
@@ -115,6 +131,7 @@ void report_no_memory() noexcept;
 /// this one yields only if the others may need its processor.
 template <class Step>
 void wait_for_members(Step step) noexcept {
+  if (step()) return;
   const NotCancelled not_cancelled;
   const unsigned period = window_count.load(std::memory_order_relaxed) > 0 ? 16 : 512;
   const bool yields = yields_when_idle() || (job() && job()->crowded);
@@ -180,7 +197,8 @@ class CommPart {
       for (const Shape* const shape : {&std::as_const(full), &std::as_const(small)}) {
         const bool is_small = shape == &small;
         if (is_small && view_) continue;
-        if (from == PartPool::From::any && (wanted == NewMemory::none || (wanted == NewMemory::small && !is_small)))
+        if (from == PartPool::From::any && wanted != NewMemory::full &&
+            (!is_small || (wanted == NewMemory::none && !memory_->node().pay(Usage::small_pays))))
           continue;
         const Part part = memory_->give(static_cast<std::int64_t>(shape->bytes()), from, !is_small);
         if (!part.data) continue;

@@ -21,6 +21,8 @@ namespace {
 /// Blocking calls that are left to the MPI library first. To make a OneNode and to ask for its memory takes as long as
 /// one or two of them.
 constexpr int calls_before = 3;
+/// The same of neighbour collectives, whose edges have to be known, too.
+constexpr int neighbor_calls_before = 15;
 
 /// Communicators that were created before the first one whose edges are not looked for when it is created.
 constexpr std::uint32_t few_communicators = 16;
@@ -99,12 +101,21 @@ OneNode* one_node_of_call(CommEntry& entry) noexcept {
   return collectives.one_node.get();
 }
 
-CommEntry* with_few_neighbor_calls(MPI_Comm comm) noexcept {
+CommEntry* leaving_neighbor_call(MPI_Comm comm) noexcept {
   CommEntry* const entry = job() ? runtime().comms.find(comm) : nullptr;
   if (!entry || entry->size() < 2 || !may_share_memory(*entry)) return nullptr;
   const CommCollectives& collectives = entry->collectives;
-  return collectives.neighbor_calls < calls_before && !collectives.shares_always && !collectives.edges_wanted ? entry
-                                                                                                              : nullptr;
+  if (collectives.shares_always || collectives.edges_wanted) return nullptr;
+  const OneNodeNeighbors* const made = collectives.one_node_neighbors.get();
+  return (made ? made->leaves_next() : collectives.neighbor_calls < neighbor_calls_before) ? entry : nullptr;
+}
+
+void count_left_neighbor_call(CommEntry& entry, std::int64_t bytes) noexcept {
+  CommCollectives& collectives = entry.collectives;
+  if (OneNodeNeighbors* const made = collectives.one_node_neighbors.get())
+    made->count_left(bytes);
+  else
+    ++collectives.neighbor_calls;
 }
 
 OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept {
@@ -112,10 +123,10 @@ OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept {
   if (OneNodeNeighbors* const known = collectives.one_node_neighbors.get()) return known;
   const Job* all = job();
   if (!all || !may_share_memory(entry) || !entry.neighbours().known || !shares_neighbors(entry)) return nullptr;
-  if (++collectives.neighbor_calls <= calls_before && !collectives.shares_always) return nullptr;
+  if (++collectives.neighbor_calls <= neighbor_calls_before && !collectives.shares_always) return nullptr;
   try_to([&] {
-    collectives.one_node_neighbors =
-        std::make_shared<OneNodeNeighbors>(memory_of(*all, entry), collectives.shares_always);
+    collectives.one_node_neighbors = std::make_shared<OneNodeNeighbors>(
+        memory_of(*all, entry), collectives.shares_always, collectives.neighbor_calls - 1);
   });
   return collectives.one_node_neighbors.get();
 }

@@ -19,9 +19,13 @@ OneNode* one_node_of_call(CommEntry& entry) noexcept;
 inline void end_call_without_one_node(CommEntry& entry) noexcept { entry.collectives.call_begun = false; }
 
 /// The entry of a communicator whose next blocking neighbour collective is left to the MPI library whatever its
-/// arguments are, because there were few before; else nullptr. Such a call that succeeds has to be counted in
-/// `neighbor_calls`: one that the library rejects is perhaps made on this rank only.
-CommEntry* with_few_neighbor_calls(MPI_Comm comm) noexcept;
+/// arguments are; else nullptr. Such a call has to be counted if it succeeds: one that the library rejects is perhaps
+/// made on this rank only.
+CommEntry* leaving_neighbor_call(MPI_Comm comm) noexcept;
+/// `bytes`: that this rank has sent, as far as it knows.
+void count_left_neighbor_call(CommEntry& entry, std::int64_t bytes) noexcept;
+/// True if such a call should not read the topology, which takes as long as a quarter of it.
+inline bool with_few_neighbor_calls(const CommEntry& entry) noexcept { return entry.collectives.neighbor_calls < 3; }
 /// In a blocking neighbour collective, which this counts: nullptr: there is none so far.
 OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept;
 

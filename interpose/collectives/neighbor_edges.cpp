@@ -260,6 +260,11 @@ FoundEdges find_new_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::
 
 }  // namespace
 
+bool remembers_edges(MPI_Comm comm) noexcept {
+  int topology = MPI_UNDEFINED;
+  return real.Topo_test(comm, &topology) == MPI_SUCCESS && topology == MPI_CART;
+}
+
 std::size_t known_grid_count() noexcept { return known_grids().count(); }
 
 FoundEdges known_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::size_t among) noexcept {

@@ -45,6 +45,8 @@ FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int6
 /// when the communicator was created, the answer is the same on all members in any later call; with all grids, in a
 /// call that waits.
 FoundEdges known_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::size_t among = SIZE_MAX) noexcept;
+/// True if the edges that find_edges() finds are known afterwards, unless too many are.
+bool remembers_edges(MPI_Comm comm) noexcept;
 /// How many grids this rank knows.
 std::size_t known_grid_count() noexcept;
 

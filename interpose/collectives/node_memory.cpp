@@ -114,6 +114,13 @@ Part NodeMemory::give(int index, std::int64_t bytes, PartPool::From from, std::i
   return part;
 }
 
+bool NodeMemory::pay(std::int64_t calls) noexcept {
+  std::int64_t there = left_calls_.load(std::memory_order_relaxed);
+  while (there >= calls)
+    if (left_calls_.compare_exchange_weak(there, there - calls, std::memory_order_relaxed)) return true;
+  return false;
+}
+
 std::byte* NodeMemory::find(const WindowKey& key) noexcept {
   const std::lock_guard lock(mutex_);
   return others_.find(key);

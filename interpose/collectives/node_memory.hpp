@@ -68,6 +68,11 @@ class NodeMemory {
   Part give(int index, std::int64_t bytes, PartPool::From from, std::int64_t limit) noexcept;
   /// True if there is a part of so many bytes that was used before. Thread-safe.
   bool has_used(std::int64_t bytes) noexcept;
+  /// Calls of a communicator that this rank has led, which was freed without memory: they pay for that of later ones.
+  /// In units of Usage. Thread-safe.
+  void add_left_calls(std::int64_t calls) noexcept { left_calls_.fetch_add(calls, std::memory_order_relaxed); }
+  /// False: there were fewer so far. Thread-safe.
+  bool pay(std::int64_t calls) noexcept;
   /// As SegmentMap::find(). Thread-safe.
   std::byte* find(const WindowKey& key) noexcept;
 
@@ -91,6 +96,7 @@ class NodeMemory {
   std::vector<Own> own_;
   std::vector<int> free_, departing_;  ///< indices of `own_`; a departing one may still be used by other members
   std::atomic<int> spare_{-1};         ///< index of a record that is zero, for the next communicator
+  std::atomic<std::int64_t> left_calls_{0};
   PartPool pool_;
   SegmentMap others_;
 };

@@ -30,7 +30,12 @@ class OneNode {
  public:
   /// `memory` has no record yet. `full`: shape of the largest memory. `always`: it is used from the third call on.
   OneNode(std::shared_ptr<CommMemory> memory, const RoundsShape& full, bool always) noexcept
-      : memory_(std::move(memory)), full_(full), asking_(always) {}
+      : memory_(std::move(memory)), full_(full), asking_(always, 0) {}
+  OneNode(const OneNode&) = delete;
+  OneNode& operator=(const OneNode&) = delete;
+  ~OneNode() {
+    if (!has_memory()) memory_->add_left_calls(asking_.usage());
+  }
   /// Called once, when the record is set.
   void begin() noexcept { part_.emplace(memory_, PartKind::blocking); }
   const std::shared_ptr<CommMemory>& memory() const noexcept { return memory_; }

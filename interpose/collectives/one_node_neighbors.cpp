@@ -23,8 +23,11 @@ void OneNodeNeighbors::decide(MPI_Comm comm, CommEntry& entry, std::int64_t byte
   ++question_;
   bool yes = false;
   if (member.rank == 0) {
+    NodeMemory& node = memory_->node();
+    // To look for edges takes as long as 20 calls of the MPI library, but those of a grid are remembered.
     yes = asking_.wanted() != NewMemory::none ||
-          (found_.edges && memory_->node().has_used(static_cast<std::int64_t>(found_.shape.bytes())));
+          (found_.edges ? node.has_used(static_cast<std::int64_t>(found_.shape.bytes())) || node.pay(Usage::full_pays)
+                        : remembers_edges(comm) && node.pay(Usage::full_pays));
     decision.store(2 * question_ + yes, std::memory_order_release);
   } else {
     int answer = 0;

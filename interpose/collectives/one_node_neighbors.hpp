@@ -20,9 +20,15 @@ namespace bestride::inline interpose {
 
 class OneNodeNeighbors {
  public:
-  /// `memory` has no record yet. `always`: it is used from the third call on.
-  OneNodeNeighbors(std::shared_ptr<CommMemory> memory, bool always) noexcept
-      : memory_(std::move(memory)), always_(always), asking_(always) {}
+  /// `memory` has no record yet. `always`: it is used from the third call on. `calls_before`: that were left to the
+  /// MPI library.
+  OneNodeNeighbors(std::shared_ptr<CommMemory> memory, bool always, int calls_before) noexcept
+      : memory_(std::move(memory)), asking_(always, calls_before) {}
+  OneNodeNeighbors(const OneNodeNeighbors&) = delete;
+  OneNodeNeighbors& operator=(const OneNodeNeighbors&) = delete;
+  ~OneNodeNeighbors() {
+    if (!has_memory()) memory_->add_left_calls(asking_.usage());
+  }
 
   /// Called in each call by all members. True: the memory serves it. `bytes`: that this rank sends.
   bool serves(MPI_Comm comm, CommEntry& entry, NeighborForm form, std::int64_t bytes) noexcept {
@@ -32,6 +38,10 @@ class OneNodeNeighbors {
   bool has_memory() const noexcept { return part_ && part_->view(); }
   /// Calls have asked for memory in vain.
   bool refused() const noexcept { return decided_ && !has_memory(); }
+  /// The next call is left to the MPI library whatever its arguments are. The same on all members.
+  bool leaves_next() const noexcept { return !has_memory() && (decided_ || !asking_.asks_next()); }
+  /// In such a call, instead of serves().
+  void count_left(std::int64_t bytes) noexcept { asking_.count(bytes); }
   /// Carries out a call; waits for neighbours. Blocks in the order of the neighbours.
   void exchange(NeighborForm form, const Operands& input, const Operands& output) noexcept;
 
@@ -39,7 +49,6 @@ class OneNodeNeighbors {
   void decide(MPI_Comm comm, CommEntry& entry, std::int64_t bytes) noexcept;
 
   const std::shared_ptr<CommMemory> memory_;
-  const bool always_;
   AskingForMemory asking_;
   int question_ = 0;
   bool decided_ = false;

@@ -33,8 +33,10 @@ CommEntry::CommEntry(MPI_Comm comm, const CommEntry& parent, ChildRanks ranks) n
       made_(true),
       rank_(parent.rank_),
       size_(parent.size_) {
-  valid_ = ranks == ChildRanks::same ||
-           (real.Comm_rank(comm, &rank_) == MPI_SUCCESS && real.Comm_size(comm, &size_) == MPI_SUCCESS);
+  valid_ =
+      ranks == ChildRanks::same || ((ranks == ChildRanks::in_order || real.Comm_rank(comm, &rank_) == MPI_SUCCESS) &&
+                                    real.Comm_size(comm, &size_) == MPI_SUCCESS);
+  ranks_of_parent_ = ranks != ChildRanks::any && size_ == parent.size_;
 }
 
 CommEntry::CommEntry(MPI_Comm comm, const Locality& locality, PeerDiscovery& peers, bool made) noexcept

@@ -28,8 +28,8 @@ struct Neighbours {
 /// How the ranks of a new communicator are related to those of the communicator that it is created from.
 enum class ChildRanks {
   any,
-  in_order,  ///< rank 0 is the same process
-  same,      ///< all ranks are
+  in_order,  ///< each member has the rank that it has there
+  same,      ///< and all of them are members
 };
 
 class CommEntry {
@@ -49,6 +49,8 @@ class CommEntry {
   /// Rank and size in an intra-communicator; -1 and 0 for an inter-communicator.
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
+  /// True if it is known that its ranks are those of the communicator that it was created from.
+  bool has_ranks_of_parent() const noexcept { return ranks_of_parent_; }
   /// Distance to `peer`; for MPI_ANY_SOURCE the distance to the farthest rank.
   Distance to(int peer) noexcept {
     if (peer == rank_) return Distance::self;
@@ -79,6 +81,7 @@ class CommEntry {
   PeerDiscovery& peers_;
   const bool made_;
   bool valid_ = false;
+  bool ranks_of_parent_ = false;
   int inter_ = 0;
   int rank_ = -1;  ///< -1 on an inter-communicator: no peer is this rank
   int size_ = 0;   ///< 0 on an inter-communicator

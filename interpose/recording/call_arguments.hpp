@@ -72,7 +72,7 @@ template <RecordKind kind, ArgumentPositions at, bool quick, class All>
                                                  CallMemo& memo, TrackedCommunicator* tracked) noexcept {
   CallFacts facts;
   facts.function = function;
-  facts.site = memo.site;
+  facts.site = static_cast<std::uint32_t>(memo.site);
   if constexpr (object_kind(at) != CommunicatorKind::free)
     facts.communicator = memo.communicator;
   else if (tracked)

@@ -2,12 +2,14 @@
 #include "interpose/recording/communicators.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <cstring>
 #include <new>
 #include <utility>
 #include <vector>
 
+#include "interpose/collectives/job.hpp"
 #include "interpose/mpi/functions.hpp"
+#include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -24,6 +26,13 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
 
 constexpr std::uint64_t world_uid = 1;
 
+/// The beginning of the name, if it is too long.
+void copy_name(CommunicatorRecord& record, const char* name) noexcept {
+  const std::size_t length = strnlen(name, sizeof record.name - 1);
+  std::memcpy(record.name, name, length);
+  record.name[length] = '\0';
+}
+
 CommunicatorKind kind_of(MPI_Comm comm) noexcept {
   int inter = 0;
   return real.Comm_test_inter(comm, &inter) == MPI_SUCCESS && inter ? CommunicatorKind::inter : CommunicatorKind::intra;
@@ -33,13 +42,20 @@ CommunicatorKind kind_of(MPI_Comm comm) noexcept {
 
 CommunicatorTracker::Members CommunicatorTracker::members_of(MPI_Comm comm) noexcept {
   Members members;
-  int inter = 0;
-  if (real.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) return members;
-  real.Comm_size(comm, &members.size);
-  real.Comm_rank(comm, &members.rank);
-  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  if (const CommEntry* const known = runtime().comms.find(comm); known && known->size() > 0) {
+    members.size = known->size();
+    members.rank = known->rank();
+  } else {
+    if (kind_of(comm) == CommunicatorKind::inter) return members;
+    real.Comm_size(comm, &members.size);
+    real.Comm_rank(comm, &members.rank);
+  }
+  MPI_Group group = MPI_GROUP_NULL;
   if (!world_exists_.load(std::memory_order_relaxed) || real.Comm_group(comm, &group) != MPI_SUCCESS) return members;
-  if (real.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+  const Job* const all = job();
+  MPI_Group world = all ? all->world_group : MPI_GROUP_NULL;
+  const bool own_group = world == MPI_GROUP_NULL;
+  if (!own_group || real.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
     const int count = members.size <= most_members_read ? members.size : 1;
     try {
       std::vector<int> ranks(static_cast<std::size_t>(count)), world_ranks(static_cast<std::size_t>(count));
@@ -53,16 +69,22 @@ CommunicatorTracker::Members CommunicatorTracker::members_of(MPI_Comm comm) noex
       }
     } catch (...) {
     }
-    real.Group_free(&world);
+    if (own_group) real.Group_free(&world);
   }
   real.Group_free(&group);
   return members;
 }
 
+CommunicatorTracker::Members CommunicatorTracker::members_of(const TrackedCommunicator& tracked) const noexcept {
+  const CommunicatorRecord& record = file_.communicators[tracked.index];
+  return {record.size.get(), record.rank.get(), record.first_member.get(), record.stride.get()};
+}
+
 TrackedCommunicator* CommunicatorTracker::reserve() noexcept {
   const std::lock_guard lock(mutex_);
-  for (std::uint32_t i = 0; i < max_communicators; ++i)
+  for (std::uint32_t i = first_vacant_; i < max_communicators; ++i)
     if (all_[i].index == no_index) {
+      first_vacant_ = i + 1;
       all_[i].index = i;
       all_[i].id = communicator_id(i, (file_.communicators[i].kind.get() >> 8) + 1);
       all_[i].uid = 0;
@@ -71,6 +93,7 @@ TrackedCommunicator* CommunicatorTracker::reserve() noexcept {
       file_.communicators[i].collectives.set(0);
       return &all_[i];
     }
+  first_vacant_ = max_communicators;
   file_.header.communicators_dropped.add(1);
   return nullptr;
 }
@@ -86,7 +109,7 @@ void CommunicatorTracker::describe(TrackedCommunicator& tracked, CommunicatorKin
   record.rank.set(members.rank);
   record.first_member.set(members.first);
   record.stride.set(members.stride);
-  std::snprintf(record.name, sizeof record.name, "%s", name);
+  copy_name(record, name);
   record.uid.set(uid);
   record.kind.atomic().store((tracked.id & ~0xffu) | static_cast<std::uint32_t>(kind), std::memory_order_release);
 }
@@ -104,6 +127,7 @@ void CommunicatorTracker::release(TrackedCommunicator* tracked) noexcept {
   if (oldest != no_index) {
     set_kind(oldest, static_cast<std::uint32_t>(CommunicatorKind::free));
     all_[oldest].index = no_index;
+    first_vacant_ = std::min(first_vacant_, oldest);
   }
   oldest = tracked->index;
 }
@@ -137,10 +161,12 @@ void CommunicatorTracker::add(MPI_Comm comm, TrackedCommunicator* parent) noexce
   if (comm == MPI_COMM_NULL) return;
   TrackedCommunicator* const tracked = reserve();
   if (!tracked) return;
-  const Members members = members_of(comm);
+  const CommEntry* const known = runtime().comms.find(comm);
+  const bool intra = known && known->size() > 0;
+  const Members members = intra && known->has_ranks_of_parent() ? members_of(*parent) : members_of(comm);
   const std::uint64_t uid =
       members.first < 0 ? 0 : mix(mix(parent->uid, child), static_cast<std::uint64_t>(members.first) + 2);
-  describe(*tracked, kind_of(comm), uid, parent->uid, members, "");
+  describe(*tracked, intra ? CommunicatorKind::intra : kind_of(comm), uid, parent->uid, members, "");
   insert(bits_of(comm), tracked);
 }
 
@@ -158,9 +184,7 @@ TrackedCommunicator* CommunicatorTracker::add_like(TrackedCommunicator* parent, 
   const std::uint64_t child = parent->children.fetch_add(1, std::memory_order_relaxed) + 1;
   TrackedCommunicator* const tracked = reserve();
   if (!tracked) return nullptr;
-  const CommunicatorRecord& record = file_.communicators[parent->index];
-  describe(*tracked, kind, parent->uid ? mix(mix(parent->uid, child), 1) : 0, parent->uid,
-           {record.size.get(), record.rank.get(), record.first_member.get(), record.stride.get()}, name);
+  describe(*tracked, kind, parent->uid ? mix(mix(parent->uid, child), 1) : 0, parent->uid, members_of(*parent), name);
   return tracked;
 }
 
@@ -218,7 +242,7 @@ void CommunicatorTracker::find_duplicate(std::uint64_t request, bool good) noexc
 
 void CommunicatorTracker::set_name(MPI_Comm comm, const char* name) noexcept {
   if (const TrackedCommunicator* const tracked = find(bits_of(comm), CommunicatorKind::intra))
-    std::snprintf(file_.communicators[tracked->index].name, sizeof CommunicatorRecord::name, "%s", name);
+    copy_name(file_.communicators[tracked->index], name);
 }
 
 }  // namespace bestride::inline interpose

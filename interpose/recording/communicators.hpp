@@ -14,6 +14,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "interpose/mpi/brief_mutex.hpp"
 #include "interpose/mpi/handle_table.hpp"
 #include "telemetry/record/layout.hpp"
 #include "telemetry/record/peers.hpp"
@@ -125,6 +126,7 @@ class CommunicatorTracker {
     int size = 0, rank = -1, first = -1, stride = 0;
   };
   Members members_of(MPI_Comm comm) noexcept;
+  Members members_of(const TrackedCommunicator& tracked) const noexcept;
   TrackedCommunicator* reserve() noexcept;
   void describe(TrackedCommunicator& tracked, CommunicatorKind kind, std::uint64_t uid, std::uint64_t parent_uid,
                 const Members& members, const char* name) noexcept;
@@ -161,8 +163,9 @@ class CommunicatorTracker {
   std::uint32_t freed_[max_freed];  ///< indices of entries that are kept, the oldest at next_freed_
   unsigned next_freed_ = 0;
   std::atomic<bool> world_exists_{false};  ///< not in programs that use sessions only
-  std::mutex mutex_;
+  BriefMutex mutex_;
   TrackedCommunicator all_[max_communicators];
+  std::uint32_t first_vacant_ = 0;  ///< no entry before it is vacant
   Table comms_;
   Table windows_;
   Table files_;

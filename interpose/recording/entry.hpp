@@ -23,7 +23,7 @@ namespace bestride::inline interpose {
 template <RecordKind kind, ArgumentPositions at, class All>
 [[gnu::always_inline]] inline bool is_quick(const Recording& recording, const RecordedThread& thread,
                                             const CallMemo& memo, std::uint64_t address, const All& all) noexcept {
-  std::uint64_t differs = recording.difference<object_kind(at)>(thread, memo, address, object_of<at>(all));
+  std::uint64_t differs = recording.difference<object_kind(at)>(memo, address, object_of<at>(all));
   if constexpr (at.type >= 0) differs |= memo.type ^ bits_of(std::get<at.type>(all));
   if (differs != 0 || thread.times_next()) return false;
   if constexpr (at.count >= 0)

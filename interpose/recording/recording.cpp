@@ -97,22 +97,28 @@ void Recording::finalized() noexcept {
 
 CallMemo& Recording::renew_memo(RecordedThread& thread, const SiteTable::Caller& caller, std::uint16_t function,
                                 std::uint64_t object, CommunicatorKind kind) noexcept {
-  if (const std::uint32_t generation = communicators.generation(); thread.generation != generation) {
-    for (CallMemo& memo : thread.memos) memo.address = 0;
-    thread.generation = generation;
-  }
+  // Read first: what is looked up below is not older.
+  const std::uint32_t generation = communicators.generation();
   // A call from a layer of the MPI library has the memo of the place in the program.
   std::uint64_t address = sites.program_address(caller);
   CallMemo* memo = &thread.memos[CallMemo::index(address)];
-  if (memo->address == address && memo->object == object) return *memo;
-  const std::uint32_t site = sites.find(caller, function);
-  address = sites.program_address(caller);
-  memo = &thread.memos[CallMemo::index(address)];
-  *memo = {};
-  memo->address = address;
+  const bool same_place = memo->address == address;
+  if (same_place && memo->object == object && (memo->generation == generation || kind == CommunicatorKind::free))
+    return *memo;
+  if (same_place) {
+    memo->peer[CallMemo::sent] = memo->peer[CallMemo::received] = CallMemo::no_peer;
+  } else {
+    const std::uint32_t site = sites.find(caller, function);
+    address = sites.program_address(caller);
+    memo = &thread.memos[CallMemo::index(address)];
+    *memo = {};
+    memo->address = address;
+    memo->site = static_cast<std::int16_t>(site);
+    memo->site_offset = offset_in(file, sites.record_of(site));
+  }
   memo->object = object;
-  memo->site = site;
-  memo->site_offset = offset_in(file, sites.record_of(site));
+  memo->generation = generation;
+  memo->communicator = no_index;
   TrackedCommunicator* const tracked = kind != CommunicatorKind::free ? communicators.find(object, kind) : nullptr;
   memo->tracked = tracked;
   if (tracked) memo->communicator = tracked->id;
@@ -122,7 +128,7 @@ CallMemo& Recording::renew_memo(RecordedThread& thread, const SiteTable::Caller&
 std::uint64_t Recording::look_up_size(CallMemo& memo, MPI_Datatype type) const noexcept {
   if (const Predefined* const known = predefined(type)) {
     memo.type = bits_of(type);
-    memo.type_size = static_cast<std::uint32_t>(known->size);
+    memo.type_size = static_cast<std::uint16_t>(known->size);
   }
   return static_cast<std::uint64_t>(runtime().types.size_of(type));
 }

@@ -39,18 +39,18 @@ class Recording {
                                            std::uint16_t function, std::uint64_t object) noexcept {
     const auto address = reinterpret_cast<std::uint64_t>(caller.return_address);
     CallMemo& memo = thread.memos[CallMemo::index(address)];
-    if (difference<kind>(thread, memo, address, object) == 0) [[likely]]
+    if (difference<kind>(memo, address, object) == 0) [[likely]]
       return memo;
     return renew_memo(thread, caller, function, object, kind);
   }
   /// 0: this is the memo of this place, with this object.
   template <CommunicatorKind kind>
-  [[gnu::always_inline]] std::uint64_t difference(const RecordedThread& thread, const CallMemo& memo,
-                                                  std::uint64_t address, std::uint64_t object) const noexcept {
+  [[gnu::always_inline]] std::uint64_t difference(const CallMemo& memo, std::uint64_t address,
+                                                  std::uint64_t object) const noexcept {
     const std::uint64_t place = memo.address ^ address;
     return kind == CommunicatorKind::free
                ? place
-               : place | (memo.object ^ object) | (thread.generation ^ communicators.generation());
+               : place | (memo.object ^ object) | (memo.generation ^ communicators.generation());
   }
   /// Bytes of an element of a type that may be invalid; 0: not known.
   [[gnu::always_inline]] std::uint64_t size_of(CallMemo& memo, MPI_Datatype type) const noexcept {

@@ -22,10 +22,11 @@ struct alignas(64) CallMemo {
   std::uint64_t object = 0;               ///< handle of the communicator, window or file; 0: of a call without one
   void* tracked = nullptr;                ///< what is known of this object, the owner's type; nullptr: nothing
   std::uint32_t communicator = no_index;  ///< communicator_id()
-  std::uint32_t site = no_index;
-  std::uint32_t site_offset = 0;  ///< of its SiteRecord in the file
-  std::uint32_t type_size = 0;    ///< of `type`
-  std::uint64_t type = 0;         ///< handle of a predefined type; 0: none yet
+  std::uint32_t generation = 0;           ///< of the communicators when this one was looked up, the owner's number
+  std::uint32_t site_offset = 0;          ///< of its SiteRecord in the file
+  std::int16_t site = -1;                 ///< -1: no_index, which it becomes as an unsigned number
+  std::uint16_t type_size = 0;            ///< of `type`
+  std::uint64_t type = 0;                 ///< handle of a predefined type; 0: none yet
   /// By Direction, a rank that has a PeerRecord, or no_peer; the offset of this record in the file.
   std::int32_t peer[2] = {no_peer, no_peer};
   std::uint32_t peer_offset[2] = {0, 0};
@@ -35,6 +36,7 @@ struct alignas(64) CallMemo {
   }
 };
 static_assert(sizeof(CallMemo) == 64 && CallMemo::count == 1u << 7);
+static_assert(max_sites <= 1u << 15 && no_index == static_cast<std::uint32_t>(std::int16_t{-1}));
 
 template <class Record>
 std::uint32_t offset_in(const RecordFile& file, const Record& record) noexcept {

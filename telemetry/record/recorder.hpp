@@ -91,7 +91,6 @@ struct ThreadRecorder {
 
 /// A thread that is recorded.
 struct RecordedThread : ThreadRecorder {
-  std::uint32_t generation = 0;  ///< of the communicators that the memos name (interpose/recording/recording.hpp)
   CallMemo memos[CallMemo::count];
   /// In place of the wait list for the handles of a call with more requests than it holds.
   alignas(64) unsigned char long_list[main_wait_list_bytes];

@@ -218,6 +218,41 @@ MPI_CASE(parts_of_a_split_differ) {
   MPI_Comm_free(&part);
 }
 
+MPI_CASE(grid_without_reordering) {
+  MPI_Comm reversed, grids[2];
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank(), &reversed);
+  const int periodic = 0;
+  for (int size = 1; size <= 2; ++size) MPI_Cart_create(reversed, 1, &size, &periodic, 0, &grids[size - 1]);
+  for (MPI_Comm& grid : grids) {
+    if (grid == MPI_COMM_NULL) continue;
+    MPI_Barrier(grid);
+    const RankSnapshot record = own_record();
+    const CommunicatorSnapshot* const tracked = communicator(record, last_call(record).communicator);
+    const bool whole = &grid == &grids[1];
+    CHECK(tracked && tracked->size == (whole ? 2 : 1) && tracked->rank == 1 - world_rank());
+    CHECK(tracked && tracked->first_member == 1 && tracked->stride == (whole ? -1 : 1));
+    if (whole) CHECK(agreed(tracked ? tracked->uid : 0));
+    MPI_Comm_free(&grid);
+  }
+  MPI_Comm_free(&reversed);
+}
+
+MPI_CASE(communicators_that_follow_each_other_at_one_place) {
+  std::vector<std::uint64_t> uids;
+  for (int i = 0; i < 3; ++i) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_name(comm, "a name that is too long for a record");
+    MPI_Barrier(comm);
+    const RankSnapshot record = own_record();
+    const CommunicatorSnapshot* const tracked = communicator(record, last_call(record).communicator);
+    CHECK(tracked && tracked->name == "a name that is too ");
+    uids.push_back(tracked ? tracked->uid : 0);
+    MPI_Comm_free(&comm);
+  }
+  CHECK(uids[0] != uids[1] && uids[1] != uids[2] && uids[0] != uids[2]);
+}
+
 MPI_CASE(pending_requests) {
   int in = 0, out = 1;
   MPI_Request requests[2];
