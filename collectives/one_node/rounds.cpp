@@ -56,6 +56,7 @@ Rounds::Rounds(std::byte* memory, const RoundsShape& shape, int rank)
                                                             sleeps_bytes)),
       entries_(reinterpret_cast<Entry*>(memory + lines_bytes(shape.ranks, sizeof(Line)))),
       rings_(memory + shape.head_bytes()),
+      ended_(&line(rank).ended),
       near_{0, shape.near_bytes(), 0},
       far_{shape.near_bytes(), shape.ring_bytes(), shape.near_bytes()} {
   const auto levels = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(shape.ranks))) + 1;
@@ -64,7 +65,7 @@ Rounds::Rounds(std::byte* memory, const RoundsShape& shape, int rank)
 
 Rounds::~Rounds() {
   constexpr Number far = Number{1} << 62;
-  line(rank_).ended.store(last_of(round_) + far, std::memory_order_release);
+  ended_->store(last_of(round_) + far, std::memory_order_release);
   ring_bell();
 }
 
@@ -75,16 +76,8 @@ CallOutcome Rounds::close() noexcept {
   return outcome_;
 }
 
-// Without a ring of the bell: only a call that others carry out has sleepers, and they sleep for a short time.
-void Rounds::leave() noexcept {
-  open();
-  round_ = last_of(round_);
-  line(rank_).ended.store(round_, std::memory_order_release);
-  open_ = false;
-}
-
 void Rounds::look_for_ended() noexcept {
-  all_ended_ = line(rank_).ended.load(std::memory_order_relaxed);
+  all_ended_ = ended_->load(std::memory_order_relaxed);
   for (int other = 0; other < shape_.ranks; ++other) {
     if (other == rank_) continue;
     const Number ended = line(other).ended.load(std::memory_order_acquire);
@@ -168,7 +161,7 @@ std::int64_t Rounds::told(Number round, int rank) noexcept {
 }
 
 void Rounds::end(Number round) noexcept {
-  line(rank_).ended.store(round, std::memory_order_release);
+  ended_->store(round, std::memory_order_release);
   ring_bell();
 }
 

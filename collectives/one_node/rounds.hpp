@@ -111,8 +111,14 @@ class Rounds {
   }
   /// Ends the call, if one has begun: this rank reads nothing more of it.
   CallOutcome close() noexcept;
-  /// Ends the call, or the next one if none has begun, as one in which this rank publishes nothing more.
-  void leave() noexcept;
+  /// Ends the call, or the next one if none has begun, as one in which this rank publishes nothing more. Without a ring
+  /// of the bell: only a call that others carry out has sleepers, and they sleep for a short time.
+  void leave() noexcept {
+    open();
+    round_ = last_of(round_);
+    ended_->store(round_, std::memory_order_release);
+    open_ = false;
+  }
 
   /// The next round of this call. `kind`: what this rank carries out.
   Number begin(RoundKind kind) noexcept {
@@ -275,10 +281,11 @@ class Rounds {
   std::atomic<std::uint32_t>* const sleeps_;
   Entry* const entries_;
   std::byte* const rings_;
-  SlotStores stores_;
+  std::atomic<Number>* const ended_;  ///< of this rank's line
   Number round_ = 0;
   RoundKind kind_{};  ///< of round_
   bool open_ = false, first_sleep_ = false;
+  SlotStores stores_;
   unsigned checks_ = 0;
   CallOutcome outcome_ = CallOutcome::complete;
 

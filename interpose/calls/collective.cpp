@@ -138,8 +138,10 @@ LeftCall describe(const Out& out, const In& in, int root, MPI_Comm comm) noexcep
                               blocking<Tail...>, Out::many && In::many && out.buffer == MPI_IN_PLACE})};
 }
 
+/// A call that is not left to the library at once.
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
-int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
+[[gnu::noinline]] int full_collective(FirstStep first, CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
+                                      Tail... tail) {
   LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
     const auto make = [&form](auto... arguments) { return by_library<via, slot>(form, arguments...); };
@@ -148,7 +150,7 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
     else
       return std::apply(make, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
-  if (may_dispatch<via>() && !left_by_size<only>(out, in, root, comm, tail...)) [[unlikely]]
+  if (first == FirstStep::dispatch)
     if (const std::optional<int> done = dispatch_moved<only>(name(id), &form, out, in, root, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
@@ -198,6 +200,24 @@ int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
   return error;
 }
 
+template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
+[[gnu::always_inline]] inline int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
+                                             Tail... tail) {
+  CommEntry* const entry = runtime().comms.find(comm);
+  const FirstStep first =
+      first_step<via, Tail...>(entry, collective_of<only, Out, In>(), bytes_moved<only>(entry, out, in, root), [&] {
+        // A type may be respelled.
+        return gpu_runtime_detected() || find_candidate(out.type) || (in.type != out.type && find_candidate(in.type));
+      });
+  if (first == FirstStep::call_library) {
+    const auto make = [](auto... arguments) { return inside(via.*slot, arguments...); };
+    if constexpr (only == AtRoot::neither)
+      return std::apply(make, std::tuple_cat(out.arguments(), in.arguments(), std::tuple(comm, tail...)));
+    else
+      return std::apply(make, std::tuple_cat(out.arguments(), in.arguments(), std::tuple(root, comm, tail...)));
+  }
+  return full_collective<via, slot, only>(first, id, out, in, root, comm, tail...);
+}
 template <Calls& via, auto slot, class Out, class In, class... Tail>
 int to_root(CallId id, const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
   return collective<via, slot, AtRoot::in>(id, out, in, root, comm, tail...);

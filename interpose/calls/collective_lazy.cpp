@@ -12,11 +12,12 @@
 namespace bestride::inline interpose {
 namespace {
 
+/// A broadcast that is not left to the library at once.
 template <Calls& via, auto slot, class Count, class... Tail>
-int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) {
+[[gnu::noinline]] int full_bcast(FirstStep first, bool on_gpu, void* buffer, Count count, MPI_Datatype type, int root,
+                                 MPI_Comm comm, Tail... tail) {
   LibraryForm form = LibraryForm::as_called;
-  const bool on_gpu = start_lazy_interception();
-  if (may_dispatch<via>() && !left_by_size<Tail...>(comm, Collective::broadcast, false, type, count)) [[unlikely]]
+  if (first == FirstStep::dispatch)
     if (const std::optional<int> done =
             dispatch_bcast(call_name<slot>, &form, buffer, count, type, root, comm, tail...))
       return *done;
@@ -40,6 +41,16 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
     const std::int64_t bytes = bytes_of(std::int64_t{count}, type);
     return {bytes, left_reason({comm, Collective::broadcast, bytes, blocking<Tail...>})};
   });
+}
+
+template <Calls& via, auto slot, class Count, class... Tail>
+int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) {
+  const bool on_gpu = start_lazy_interception();
+  CommEntry* const entry = runtime().comms.find(comm);
+  const FirstStep first = first_step<via, Tail...>(entry, Collective::broadcast, bytes_moved(entry, false, type, count),
+                                                   [on_gpu] { return on_gpu; });
+  if (first == FirstStep::call_library) return inside(via.*slot, buffer, count, type, root, comm, tail...);
+  return full_bcast<via, slot>(first, on_gpu, buffer, count, type, root, comm, tail...);
 }
 
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>

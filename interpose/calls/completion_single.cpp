@@ -301,7 +301,11 @@ int mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status*
 /// If the communicator's memory is not shared, Bestride's collectives on it are completed first.
 template <Calls& via>
 int barrier(MPI_Comm comm) {
-  if (!nested<via>() && barrier_on_one_node(comm)) return MPI_SUCCESS;
+  CommEntry* const entry = runtime().comms.find(comm);
+  const bool counted_before = nested<via>();
+  if (entry && leaves_barriers(*entry) && !counted_before && !any_collective_pending() && count_left_at_once(*entry))
+    return inside(via.Barrier, comm);
+  if (!counted_before && barrier_on_one_node(comm, entry)) return MPI_SUCCESS;
   leave_to_library<via>(comm);
   return inside(via.Barrier, comm);
 }

@@ -11,7 +11,7 @@ namespace bestride::inline interpose {
 
 /// Call at the start of each entry: starts the deferred sends, because the preload library no longer does it for these
 /// functions. Returns true if a buffer may be device memory.
-inline bool start_lazy_interception() noexcept {
+[[gnu::always_inline]] inline bool start_lazy_interception() noexcept {
   progress_pending_collectives();
   if (!gpu_runtime_detected()) [[likely]]
     return false;

@@ -60,15 +60,15 @@ int left_scan(const char* call_name, std::int64_t count, MPI_Datatype type, cons
   return call_and_record(call_name, call, [&] { return LeftCall{bytes_of(count, type), "unsupported"}; });
 }
 
+/// A reduction that is not left to the library at once; so in the names below.
 template <Calls& via, auto slot, class Count, class... Tail>
-int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-           Tail... tail) {
+[[gnu::noinline]] int full_reduce(FirstStep first, bool on_gpu, const void* send, void* receive, Count count,
+                                  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) {
   LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, root, comm, tail...);
   };
-  const bool on_gpu = start_lazy_interception();
-  if (may_dispatch<via>() && !left_by_size<Tail...>(comm, Collective::reduce, false, type, count)) [[unlikely]]
+  if (first == FirstStep::dispatch)
     if (const std::optional<int> done =
             dispatch_reduce(call_name<slot>, &form, send, receive, count, type, op, root, comm, tail...))
       return *done;
@@ -84,16 +84,26 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   return left<Tail...>(call_name<slot>, Collective::reduce, count, type, op, comm, [&] { return call(send, receive); });
 }
 
+template <Calls& via, auto slot, class Count, class... Tail>
+int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+           Tail... tail) {
+  const bool on_gpu = start_lazy_interception();
+  CommEntry* const entry = runtime().comms.find(comm);
+  const FirstStep first = first_step<via, Tail...>(entry, Collective::reduce, bytes_moved(entry, false, type, count),
+                                                   [on_gpu] { return on_gpu; });
+  if (first == FirstStep::call_library) return inside(via.*slot, send, receive, count, type, op, root, comm, tail...);
+  return full_reduce<via, slot>(first, on_gpu, send, receive, count, type, op, root, comm, tail...);
+}
+
 /// Allreduce and scans. Scans are always done by the MPI library.
 template <Calls& via, auto slot, bool scans, class Count, class... Tail>
-int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+[[gnu::noinline]] int full_over_all(FirstStep first, bool on_gpu, const void* send, void* receive, Count count,
+                                    MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
   LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
   };
-  const bool on_gpu = start_lazy_interception();
-  if (!scans && may_dispatch<via>() && !left_by_size<Tail...>(comm, Collective::allreduce, false, type, count))
-      [[unlikely]]
+  if (!scans && first == FirstStep::dispatch)
     if (const std::optional<int> done =
             dispatch_allreduce(call_name<slot>, &form, send, receive, count, type, op, comm, tail...))
       return *done;
@@ -110,12 +120,18 @@ int over_all(const void* send, void* receive, Count count, MPI_Datatype type, MP
 
 template <Calls& via, auto slot, class Count, class... Tail>
 int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
-  return over_all<via, slot, false>(send, receive, count, type, op, comm, tail...);
+  const bool on_gpu = start_lazy_interception();
+  CommEntry* const entry = runtime().comms.find(comm);
+  const FirstStep first = first_step<via, Tail...>(entry, Collective::allreduce, bytes_moved(entry, false, type, count),
+                                                   [on_gpu] { return on_gpu; });
+  if (first == FirstStep::call_library) return inside(via.*slot, send, receive, count, type, op, comm, tail...);
+  return full_over_all<via, slot, false>(first, on_gpu, send, receive, count, type, op, comm, tail...);
 }
 
 template <Calls& via, auto slot, class Count, class... Tail>
 int scan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
-  return over_all<via, slot, true>(send, receive, count, type, op, comm, tail...);
+  const bool on_gpu = start_lazy_interception();
+  return full_over_all<via, slot, true>(FirstStep::leave, on_gpu, send, receive, count, type, op, comm, tail...);
 }
 
 /// The first rank gets no result: what the library may write to its buffer stays in the shadow.
@@ -167,14 +183,14 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
 }
 
 template <Calls& via, auto slot, class Count, class... Tail>
-int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                         Tail... tail) {
+[[gnu::noinline]] int full_reduce_scatter_block(FirstStep first, bool on_gpu, const void* send, void* receive,
+                                                Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                                                Tail... tail) {
   LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
   };
-  const bool on_gpu = start_lazy_interception();
-  if (may_dispatch<via>() && !left_by_size<Tail...>(comm, Collective::reduce_scatter, true, type, count)) [[unlikely]]
+  if (first == FirstStep::dispatch)
     if (const std::optional<int> done = dispatch_reduce_scatter(
             call_name<slot>, &form, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm,
             tail...))
@@ -191,6 +207,17 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
     }
   return left<Tail...>(call_name<slot>, Collective::reduce_scatter, count, type, op, comm,
                        [&] { return call(send, receive); });
+}
+
+template <Calls& via, auto slot, class Count, class... Tail>
+int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                         Tail... tail) {
+  const bool on_gpu = start_lazy_interception();
+  CommEntry* const entry = runtime().comms.find(comm);
+  const FirstStep first = first_step<via, Tail...>(entry, Collective::reduce_scatter,
+                                                   bytes_moved(entry, true, type, count), [on_gpu] { return on_gpu; });
+  if (first == FirstStep::call_library) return inside(via.*slot, send, receive, count, type, op, comm, tail...);
+  return full_reduce_scatter_block<via, slot>(first, on_gpu, send, receive, count, type, op, comm, tail...);
 }
 
 template <Calls& via, auto slot, class Count>

@@ -42,41 +42,49 @@ constexpr CallForm form_of = blocking<Tail...>     ? CallForm::blocking
                              : persistent<Tail...> ? CallForm::persistent
                                                    : CallForm::nonblocking;
 
-/// True if the members have agreed to leave a collective of this size to the MPI library, or there is one member only;
-/// false also if that is not known. `per_rank`: each rank has `count` elements. The same on all members, because the
-/// numbers of bytes are. Entries ask this first: it costs 50 instructions, and a dispatch that ends in the same answer
-/// 170, with a datatype that has not been decoded yet 2900.
-template <class... Tail>
-[[gnu::always_inline]] inline bool left_by_size(MPI_Comm comm, Collective what, bool per_rank, MPI_Datatype type,
-                                                std::int64_t count) noexcept {
-  CommEntry* const entry = runtime().comms.find(comm);
-  if (entry && entry->size() < 2) return true;
+/// Bytes of a collective, as in CollectiveShape; 0: none, or not known. `per_rank`: each rank has `count` elements.
+[[gnu::always_inline]] inline std::int64_t bytes_moved(const CommEntry* entry, bool per_rank, MPI_Datatype type,
+                                                       std::int64_t count) noexcept {
   std::int64_t bytes = 0;
-  if (!entry || count <= 0 || __builtin_mul_overflow(count, runtime().types.size_of(type), &bytes) ||
-      __builtin_mul_overflow(bytes, per_rank ? entry->size() : 1, &bytes) || bytes <= 0)
-    return false;
-  if (entry->collectives.leaves(what, form_of<Tail...>, bytes)) return true;
-  return blocking<Tail...> && has_no_memory(*entry, bytes);
+  return entry && count > 0 && !__builtin_mul_overflow(count, runtime().types.size_of(type), &bytes) &&
+                 !__builtin_mul_overflow(bytes, per_rank ? entry->size() : 1, &bytes)
+             ? bytes
+             : 0;
 }
-/// The same for the collectives that move data.
-template <AtRoot only, class Out, class In, class... Tail>
-[[gnu::always_inline]] inline bool left_by_size(const Out& out, const In& in, int root, MPI_Comm comm,
-                                                Tail...) noexcept {
+/// The same for the collectives that move data; 0 also if the members know only their own sizes.
+template <AtRoot only, class Out, class In>
+[[gnu::always_inline]] inline std::int64_t bytes_moved(const CommEntry* entry, const Out& out, const In& in,
+                                                       int root) noexcept {
   if constexpr (Out::has_arrays || In::has_arrays) {
-    return false;
-  } else if constexpr (only == AtRoot::neither) {
-    if constexpr (Out::many)
-      return left_by_size<Tail...>(comm, Collective::alltoall, true, out.type, out.count);
-    else
-      return left_by_size<Tail...>(comm, Collective::allgather, true, in.type, in.count);
+    return 0;
   } else {
-    // The other direction is not significant on this rank.
-    const CommEntry* const entry = runtime().comms.find(comm);
-    if (!entry) return false;
-    const bool sends = (entry->rank() == root) == (only == AtRoot::out);
-    return left_by_size<Tail...>(comm, only == AtRoot::in ? Collective::gather : Collective::scatter, true,
-                                 sends ? out.type : in.type, sends ? out.count : in.count);
+    // Of a rooted one, the other direction is not significant on this rank.
+    const bool sends = only == AtRoot::neither ? Out::many : entry && (entry->rank() == root) == (only == AtRoot::out);
+    return bytes_moved(entry, true, sends ? out.type : in.type, sends ? out.count : in.count);
   }
+}
+
+/// What an entry does with a collective.
+enum class FirstStep {
+  call_library,  ///< nothing else: it is left to the library, and counted
+  leave,         ///< leaves it to the library
+  dispatch,
+};
+/// Entries ask this first. `bytes`: by bytes_moved(). examined(), asked for a call that is left: whether its buffers or
+/// types have to be looked at.
+///
+/// A collective is left here if the members have agreed to do that at its size, or there is one member only, or there
+/// is no shared memory. The answer is the same on all of them, because the numbers of bytes are. It costs 60
+/// instructions, a dispatch that ends in the same answer 250, with a datatype that has not been decoded yet 2900.
+template <Calls& via, class... Tail, class Examined>
+[[gnu::always_inline]] inline FirstStep first_step(CommEntry* entry, Collective what, std::int64_t bytes,
+                                                   const Examined& examined) noexcept {
+  if (entry && (entry->size() < 2 || (bytes > 0 && entry->collectives.leaves(what, form_of<Tail...>, bytes)))) {
+    if (any_collective_pending() || reporting() || nested<via>() || examined()) return FirstStep::leave;
+    return !blocking<Tail...> || count_left_at_once(*entry) ? FirstStep::call_library : FirstStep::leave;
+  }
+  if (!may_dispatch<via>()) return FirstStep::leave;
+  return blocking<Tail...> && bytes > 0 && has_no_memory(*entry, bytes) ? FirstStep::leave : FirstStep::dispatch;
 }
 
 /// Where a call goes, and in which form.

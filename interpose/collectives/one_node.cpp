@@ -31,16 +31,16 @@ OneNode* prepared(CommEntry& entry, std::int64_t bytes) noexcept {
 
 }  // namespace
 
-void OneNode::ask(std::int64_t bytes) noexcept {
-  if (!asking_.due(bytes)) return;
+void OneNode::ask() noexcept {
   part_->ask();
   wait_for_members([&] {
     return part_->step(full_, asking_.wanted(), [this](std::byte* data, const RoundsShape& shape) {
       return view_of<Rounds>(data, shape, memory_->member().rank);
     });
   });
+  rounds_ = part_->view();
   settled_ = part_->settled(full_);
-  if (settled_ && !part_->view()) report_no_memory();
+  if (settled_ && !rounds_) report_no_memory();
 }
 
 void report_no_record() noexcept {
@@ -55,10 +55,9 @@ void report_no_memory() noexcept {
 }
 
 bool OneNode::agree(std::span<std::int64_t> values) noexcept {
-  Rounds& rounds = *part_->view();
-  Vote vote(rounds, values);
-  wait_on_one_node(rounds, [&] { return vote.step(); });
-  return rounds.outcome() != CallOutcome::left;
+  Vote vote(*rounds_, values);
+  wait_on_one_node(*rounds_, [&] { return vote.step(); });
+  return rounds_->outcome() != CallOutcome::left;
 }
 
 std::optional<int> OneNode::end_at_once(MPI_Comm comm) noexcept {
@@ -73,13 +72,12 @@ bool OneNode::run(Operation& operation) noexcept {
   operation.failed = false;
   try {
     if (inject_failure(FailPoint::operation) || !operation.fill()) throw std::bad_alloc();
-    Rounds& rounds = *part_->view();
-    Task task = operation.begin(rounds);
-    wait_on_one_node(rounds, [&] { return task.step(); });
+    Task task = operation.begin(*rounds_);
+    wait_on_one_node(*rounds_, [&] { return task.step(); });
     // After a collective of the MPI library, earlier messages of other members' one-sided operations have arrived. The
     // same must hold here, because MPI_Win_test of MPICH 4.0.2 checks for them before it makes progress.
     if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
-    operation.outcome = rounds.outcome();
+    operation.outcome = rounds_->outcome();
     operation.failed = task.failed() || operation.outcome != CallOutcome::complete;
   } catch (...) {
     warn_once("operation",
@@ -118,13 +116,14 @@ OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes) 
   return prepared(entry, bytes);
 }
 
-bool barrier_on_one_node(MPI_Comm comm) noexcept {
-  const Job* const all = job();
-  if (!all) return false;
-  const CommMember member(comm, true);
-  if (!member || !may_share_memory(*member)) return false;
-  if (!member->collectives.shares_always && !all->settings.one_node.barriers) return false;
-  OneNode* const node = prepared(*member, 0);
+bool barrier_on_one_node(MPI_Comm comm, CommEntry* known) noexcept {
+  if (!job()) return false;
+  if (!known || !known->collectives.agreed.load(std::memory_order_acquire)) {
+    const CommMember member(comm, true);
+    known = member ? runtime().comms.find(comm) : nullptr;
+  }
+  if (!known || !may_share_memory(*known) || leaves_barriers(*known)) return false;
+  OneNode* const node = prepared(*known, 0);
   if (!node || !node->agree({})) return false;
   node->close();
   if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();

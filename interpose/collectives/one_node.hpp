@@ -17,6 +17,7 @@
 #include "collectives/one_node/rounds.hpp"
 #include "interpose/collectives/comm_memory.hpp"
 #include "interpose/collectives/comm_parts.hpp"
+#include "interpose/collectives/job.hpp"
 #include "interpose/collectives/pending.hpp"
 #include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/comm_registry.hpp"
@@ -30,7 +31,7 @@ class OneNode {
  public:
   /// `memory` has no record yet. `full`: shape of the largest memory. `always`: it is used from the third call on.
   OneNode(std::shared_ptr<CommMemory> memory, const RoundsShape& full, bool always) noexcept
-      : memory_(std::move(memory)), full_(full), asking_(always, 0) {}
+      : asking_(always, 0), memory_(std::move(memory)), full_(full) {}
   OneNode(const OneNode&) = delete;
   OneNode& operator=(const OneNode&) = delete;
   ~OneNode() {
@@ -40,11 +41,11 @@ class OneNode {
   void begin() noexcept { part_.emplace(memory_, PartKind::blocking); }
   const std::shared_ptr<CommMemory>& memory() const noexcept { return memory_; }
 
-  bool has_memory() const noexcept { return part_ && part_->view(); }
+  bool has_memory() const noexcept { return rounds_ != nullptr; }
   /// Calls have asked for memory in vain.
   bool refused() const noexcept { return settled_ && !has_memory(); }
   /// In a call that has memory.
-  std::int64_t part_bytes() const noexcept { return part_->view()->part_bytes(); }
+  std::int64_t part_bytes() const noexcept { return rounds_->part_bytes(); }
 
   // All members count the communicator's blocking collectives, those that a member leaves included. A member that finds
   // out something about its own arguments may leave a call at any time: those that wait for it leave it, too.
@@ -52,42 +53,47 @@ class OneNode {
   /// Begins the next call, unless one has begun; it may ask for memory. True: there is memory. `bytes`: that the call
   /// moves, as far as this rank knows.
   bool open(std::int64_t bytes) noexcept {
-    if (!open_ && !settled_) [[unlikely]]
-      ask(bytes);
-    open_ = true;
-    Rounds* const rounds = part_->view();
-    if (rounds) rounds->open();
-    return rounds != nullptr;
+    begin_call(bytes);
+    if (rounds_) rounds_->open();
+    return rounds_ != nullptr;
   }
   /// Carries out an operation in this call; waits for other members. True: it succeeded. The call goes on.
   bool run(Operation& operation) noexcept;
   /// values[i] becomes the largest of all members'. False: a member has left the call, so this one must leave it, too.
   [[nodiscard]] bool agree(std::span<std::int64_t> values) noexcept;
   /// In a call that has memory.
-  Rounds& rounds() noexcept { return *part_->view(); }
+  Rounds& rounds() noexcept { return *rounds_; }
   /// After a collective that was carried out with rounds(): ends the call. Returns its error; no value: a member has
   /// left the call, so this one must leave it, too.
   std::optional<int> end_at_once(MPI_Comm comm) noexcept;
   /// Between two operations in one call.
-  void end_operation() noexcept { part_->view()->end_so_far(); }
+  void end_operation() noexcept { rounds_->end_so_far(); }
   void close() noexcept {
-    part_->view()->close();
+    rounds_->close();
     open_ = false;
   }
   /// Ends the call, or the next one if none has begun: it goes to the MPI library.
   void leave() noexcept {
-    if (open(0)) part_->view()->leave();
+    begin_call(0);
+    if (rounds_) rounds_->leave();
     open_ = false;
   }
 
  private:
-  void ask(std::int64_t bytes) noexcept;
+  void begin_call(std::int64_t bytes) noexcept {
+    if (!open_ && !settled_ && asking_.due(bytes)) [[unlikely]]
+      ask();
+    open_ = true;
+  }
+  void ask() noexcept;
 
+  // What each call needs, in one line of the caches.
+  Rounds* rounds_ = nullptr;  ///< of part_, or nullptr
+  bool settled_ = false, open_ = false;
+  AskingForMemory asking_;
   const std::shared_ptr<CommMemory> memory_;
   const RoundsShape full_;
-  AskingForMemory asking_;
   std::optional<CommPart<Rounds, RoundsShape>> part_;
-  bool settled_ = false, open_ = false;
 };
 
 /// True if the members of this communicator have agreed that they may have a OneNode. Costs two loads.
@@ -118,10 +124,25 @@ inline std::int64_t whole_of(std::int64_t longest, int ranks) noexcept {
   return std::min(longest, bound / ranks) * ranks;
 }
 
-/// MPI_Barrier in shared memory. False: nothing was done; the call is left to the MPI library.
-bool barrier_on_one_node(MPI_Comm comm) noexcept;
+/// True if barriers are left to the MPI library; false also if the members have not agreed.
+inline bool leaves_barriers(const CommEntry& entry) noexcept {
+  const Job* const all = job();
+  return entry.size() < 2 ||
+         (all && may_share_memory(entry) && !entry.collectives.shares_always && !all->settings.one_node.barriers);
+}
+/// MPI_Barrier in shared memory. `known`: the communicator's entry, or nullptr. False: nothing was done; the call is
+/// left to the MPI library.
+bool barrier_on_one_node(MPI_Comm comm, CommEntry* known) noexcept;
 
-/// Counts a blocking collective that is left to the MPI library, among those that may go through a OneNode.
+/// Counts a blocking collective that is left to the MPI library, among those that may go through a OneNode. The members
+/// have agreed. False: there is no OneNode so far, and nothing was done.
+[[gnu::always_inline]] inline bool count_left_at_once(CommEntry& entry) noexcept {
+  if (!entry.collectives.on_one_node) return true;
+  OneNode* const node = entry.collectives.one_node.get();
+  if (node) node->leave();
+  return node != nullptr;
+}
+/// The same if that is not known.
 void count_left_collective(MPI_Comm comm) noexcept;
 /// Called before such a collective by an entry that forwards to `via`.
 template <Calls& via>

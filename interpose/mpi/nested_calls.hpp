@@ -36,7 +36,10 @@ int inside(int (*function)(Parameters...), Arguments... arguments) {
 /// True if an entry that forwards to `via` was called in such a call.
 template <Calls& via>
 bool nested() noexcept {
-  return &via == &real && in_library_call;
+  if constexpr (&via == &real)
+    return in_library_call;
+  else
+    return false;
 }
 
 /// The object that this thread frees, in a call that may run callbacks of the application. Those may free other objects

@@ -33,6 +33,10 @@ enum class ChildRanks {
 };
 
 class CommEntry {
+  // Beside what each collective needs of `collectives`.
+  int rank_ = -1;  ///< -1 on an inter-communicator: no peer is this rank
+  int size_ = 0;   ///< 0 on an inter-communicator
+
  public:
   /// `made`: its creation was intercepted, or it is predefined (MPI_COMM_WORLD, MPI_COMM_SELF). If false, possibly only
   /// this rank knows the communicator.
@@ -83,8 +87,6 @@ class CommEntry {
   bool valid_ = false;
   bool ranks_of_parent_ = false;
   int inter_ = 0;
-  int rank_ = -1;  ///< -1 on an inter-communicator: no peer is this rank
-  int size_ = 0;   ///< 0 on an inter-communicator
   std::once_flag world_ranks_read_;
   std::vector<int> world_ranks_;  ///< ranks in MPI_COMM_WORLD of all peers; read when first needed
   std::once_flag neighbours_read_;

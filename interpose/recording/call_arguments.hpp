@@ -88,7 +88,7 @@ template <RecordKind kind, ArgumentPositions at, bool quick, class All>
         reduction_code(reduction_op_of(std::get<at.operation>(all)), basic_type_of(std::get<at.type>(all)));
   std::uint64_t bytes = 0;  // also for an in-place call
   if constexpr (quick && at.count >= 0 && at.type >= 0) {
-    facts.bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) * memo.type_size;
+    facts.bytes = bytes = static_cast<std::uint64_t>(std::get<at.count>(all)) * memo.type_size;
   } else if constexpr (at.count >= 0 && at.type >= 0) {
     bool in_place = false;
     if constexpr (at.buffer >= 0) in_place = std::get<at.buffer>(all) == MPI_IN_PLACE;

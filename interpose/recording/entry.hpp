@@ -18,14 +18,17 @@
 namespace bestride::inline interpose {
 
 /// True if nothing but the usual has to be done for a call: its thread is not in another one, its place, communicator
-/// and type are those of the memo, it is not timed, a message is small, and a wait has not too many requests and no
-/// large message. Then its entry calls nothing before the function itself, so all arguments stay where they are.
+/// and type are those of the memo, it is not timed, a message is small, a collective is not in place, and a wait has
+/// not too many requests and no large message. Then its entry calls nothing before the function itself, so all
+/// arguments stay where they are.
 template <RecordKind kind, ArgumentPositions at, class All>
 [[gnu::always_inline]] inline bool is_quick(const Recording& recording, const RecordedThread& thread,
                                             const CallMemo& memo, std::uint64_t address, const All& all) noexcept {
   std::uint64_t differs = recording.difference<object_kind(at)>(memo, address, object_of<at>(all));
   if constexpr (at.type >= 0) differs |= memo.type ^ bits_of(std::get<at.type>(all));
   if (differs != 0 || thread.times_next()) return false;
+  if constexpr (is_collective(kind) && at.buffer >= 0)
+    if (std::get<at.buffer>(all) == MPI_IN_PLACE) return false;
   if constexpr (at.count >= 0)
     return static_cast<std::uint64_t>(std::get<at.count>(all)) * memo.type_size < least_message_bytes;
   if constexpr (completes_requests(kind)) {

@@ -110,8 +110,9 @@ constexpr bool receives(RecordKind kind) noexcept {
 /// True if programs make so many of these calls that they have a shorter entry for the usual case.
 constexpr bool is_frequent(RecordKind kind) noexcept {
   return kind == RecordKind::send || kind == RecordKind::receive || kind == RecordKind::sendrecv ||
-         kind == RecordKind::start_send || kind == RecordKind::start_receive || kind == RecordKind::wait ||
-         kind == RecordKind::wait_all || kind == RecordKind::wait_any || kind == RecordKind::wait_some;
+         kind == RecordKind::start_send || kind == RecordKind::start_receive || kind == RecordKind::collective ||
+         kind == RecordKind::start_collective || kind == RecordKind::wait || kind == RecordKind::wait_all ||
+         kind == RecordKind::wait_any || kind == RecordKind::wait_some;
 }
 /// True if the call may wait for other ranks or for devices. The others are timed once in 16 calls.
 constexpr bool may_wait(RecordKind kind) noexcept {
