@@ -27,12 +27,12 @@ void* CommEntry::operator new(std::size_t bytes, const std::nothrow_t&) noexcept
 void CommEntry::operator delete(void* entry) noexcept { std::free(spare_entry.keep(entry)); }
 
 CommEntry::CommEntry(MPI_Comm comm, const CommEntry& parent, ChildRanks ranks) noexcept
-    : comm_(comm),
+    : rank_(parent.rank_),
+      size_(parent.size_),
+      comm_(comm),
       locality_(parent.locality_),
       peers_(parent.peers_),
-      made_(true),
-      rank_(parent.rank_),
-      size_(parent.size_) {
+      made_(true) {
   valid_ =
       ranks == ChildRanks::same || ((ranks == ChildRanks::in_order || real.Comm_rank(comm, &rank_) == MPI_SUCCESS) &&
                                     real.Comm_size(comm, &size_) == MPI_SUCCESS);
