@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cli/calibrate/progress.hpp"
+#include "cli/common/command.hpp"
 #include "cli/common/installation.hpp"
 #include "model/processors.hpp"
 #include "telemetry/report/quantity.hpp"
@@ -55,6 +56,8 @@ std::string gain_text(const OneNodeCurve& curve) {
 
 OneNodeRun measure_one_node(const CalibrateOptions& options, const std::vector<std::string>& launcher,
                             const std::string& program, double budget) {
+  constexpr double enough_s = 15, quick_s = 10;
+  budget = std::min(budget, options.quick ? quick_s : enough_s);
   OneNodeRun result;
   const Installation installation = Installation::find();
   if (installation.preload.empty()) {
@@ -71,7 +74,10 @@ OneNodeRun measure_one_node(const CalibrateOptions& options, const std::vector<s
   result.run =
       follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
   result.run.complete ? progress.finish() : progress.clear();
-  end_if_interrupted(result.run);
+  if (result.run.interrupted) {
+    std::fprintf(stderr, "bestride: interrupted; collectives on this host were not measured\n");
+    finish(130);
+  }
   // The launcher may refuse so many ranks; everything else is measured and written by now.
   if (!result.run.complete) {
     result.left_out = result.run.error;
@@ -81,6 +87,8 @@ OneNodeRun measure_one_node(const CalibrateOptions& options, const std::vector<s
     if (event == "no-one-node") result.left_out = text;
     if (event == "one-node" && add_point(text, &result.values)) result.values.ranks = ranks;
   }
+  if (!result.values.any() && result.left_out.empty())
+    result.left_out = "other programs keep the processors busy; try when it is idle";
   return result;
 }
 
@@ -91,8 +99,9 @@ void print_one_node(const OneNodeRun& run) {
   }
   std::printf("\ncollectives on this host, %d ranks: measured %d points in %.0f s", run.values.ranks, run.run.measured,
               run.run.seconds);
-  if (run.run.left_out > 0) std::printf(", %d left out for time", run.run.left_out);
-  std::printf("\n%-36s %-22s %s\n", "contiguous data", "through shared memory", "library's time over ours");
+  if (run.run.left_out > 0) std::printf(", %d left out for time, or disturbed by other work", run.run.left_out);
+  std::printf("\n%-36s %-22s %s\n", "data for each pair, or of the whole", "through shared memory",
+              "library's time over ours");
   for (std::size_t i = 0; i < one_node_calls.size(); ++i) {
     const OneNodeCurve& curve = run.values.curves[i];
     if (!curve.any()) continue;

@@ -203,19 +203,24 @@ template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
 [[gnu::always_inline]] inline int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
                                              Tail... tail) {
+  const auto as_called = [&] {
+    const auto make = [](auto... arguments) { return inside(via.*slot, arguments...); };
+    if constexpr (only == AtRoot::neither)
+      return std::apply(make, std::tuple_cat(out.arguments(), in.arguments(), std::tuple(comm, tail...)));
+    else
+      return std::apply(make, std::tuple_cat(out.arguments(), in.arguments(), std::tuple(root, comm, tail...)));
+  };
+  // What is received is significant on all members.
+  if constexpr (only == AtRoot::neither && !In::has_arrays)
+    if (is_refused(in.count)) [[unlikely]]
+      return as_called();
   CommEntry* const entry = runtime().comms.find(comm);
   const FirstStep first =
       first_step<via, Tail...>(entry, collective_of<only, Out, In>(), bytes_moved<only>(entry, out, in, root), [&] {
         // A type may be respelled.
         return gpu_runtime_detected() || find_candidate(out.type) || (in.type != out.type && find_candidate(in.type));
       });
-  if (first == FirstStep::call_library) {
-    const auto make = [](auto... arguments) { return inside(via.*slot, arguments...); };
-    if constexpr (only == AtRoot::neither)
-      return std::apply(make, std::tuple_cat(out.arguments(), in.arguments(), std::tuple(comm, tail...)));
-    else
-      return std::apply(make, std::tuple_cat(out.arguments(), in.arguments(), std::tuple(root, comm, tail...)));
-  }
+  if (first == FirstStep::call_library) return as_called();
   return full_collective<via, slot, only>(first, id, out, in, root, comm, tail...);
 }
 template <Calls& via, auto slot, class Out, class In, class... Tail>

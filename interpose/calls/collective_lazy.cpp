@@ -46,6 +46,8 @@ template <Calls& via, auto slot, class Count, class... Tail>
 template <Calls& via, auto slot, class Count, class... Tail>
 int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) {
   const bool on_gpu = start_lazy_interception();
+  if (is_refused(count)) [[unlikely]]
+    return inside(via.*slot, buffer, count, type, root, comm, tail...);
   CommEntry* const entry = runtime().comms.find(comm);
   const FirstStep first = first_step<via, Tail...>(entry, Collective::broadcast, bytes_moved(entry, false, type, count),
                                                    [on_gpu] { return on_gpu; });

@@ -64,6 +64,10 @@ template <AtRoot only, class Out, class In>
   }
 }
 
+/// A call with this count, which is significant on this rank, is refused by the MPI library before it communicates, so
+/// it is none: it does not count among the blocking collectives, which the other members count alike.
+constexpr bool is_refused(std::int64_t count) noexcept { return count < 0; }
+
 /// What an entry does with a collective.
 enum class FirstStep {
   call_library,  ///< nothing else: it is left to the library, and counted

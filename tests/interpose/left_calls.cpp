@@ -52,6 +52,24 @@ MPI_CASE(left_while_another_is_pending) {
   MPI_Comm_free(&other);
 }
 
+/// A call that the library refuses on one rank is none; the others make none.
+MPI_CASE(refused_on_one_rank) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  int value = 0, many[16];
+  for (int number = 0; number < 300; ++number) {
+    if (world_rank() == 0 && number % 7 == 0) {
+      CHECK(MPI_Bcast(&value, -1, MPI_INT, 0, comm) != MPI_SUCCESS);
+      CHECK(MPI_Allgather(&value, 1, MPI_INT, many, -1, MPI_INT, comm) != MPI_SUCCESS);
+    }
+    int sum = 0;
+    MPI_Allreduce(&number, &sum, 1, MPI_INT, MPI_SUM, comm);
+    CHECK_EQUAL(number * world_size(), sum);
+  }
+  MPI_Comm_free(&comm);
+}
+
 MPI_CASE(barriers) {
   many_short_calls();
   for (int number = 0; number < 40; ++number) {

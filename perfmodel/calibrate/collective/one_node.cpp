@@ -10,6 +10,7 @@
 #include "perfmodel/calibrate/collective/preload.hpp"
 #include "perfmodel/calibrate/common/events.hpp"
 #include "perfmodel/calibrate/common/paired_samples.hpp"
+#include "perfmodel/calibrate/common/sampling.hpp"
 #include "perfmodel/collective/one_node_measurements.hpp"
 
 #include "base/library_names.hpp"  // after mpi.h
@@ -20,6 +21,7 @@ namespace {
 constexpr double sample_s = 200e-6;
 constexpr int max_turns = 200;
 constexpr int rounds = 5;
+constexpr std::size_t least_samples = 3;  ///< pairs in which no rank was preempted
 /// All points are measured so many times: what disturbs one often lasts longer than all its rounds.
 constexpr std::size_t thorough_passes = 4, quick_passes = 2;
 constexpr std::int64_t longest_buffer = 16 << 20;
@@ -180,18 +182,23 @@ struct AlternatingPoint {
   std::size_t size;  ///< index into one_node_bytes
   std::vector<double> shared{}, library{};
 
-  /// All ranks have the same times, so all make the same plan.
+  /// All ranks have the same times and preemptions, so all make the same plan.
   void measure(Caller& caller, const Functions& ours, const Functions& theirs) {
     double seconds = 0;
     for (int warm = 0; warm < 3; ++warm)
       seconds = time_once(caller, ours, call, 4) + time_once(caller, theirs, call, 4);
     const int turns = static_cast<int>(std::clamp(sample_s / (seconds / 2), 1.0, double{max_turns}));
     for (int round = 0; round < rounds; ++round) {
-      if (round % 2) library.push_back(time_once(caller, theirs, call, turns));
-      shared.push_back(time_once(caller, ours, call, turns));
-      if (round % 2 == 0) library.push_back(time_once(caller, theirs, call, turns));
+      const long before = preemptions();
+      const bool ours_first = round % 2 == 0;
+      const double first = time_once(caller, ours_first ? ours : theirs, call, turns);
+      const double second = time_once(caller, ours_first ? theirs : ours, call, turns);
+      if (largest_of_all_ranks(static_cast<double>(preemptions() - before)) > 0) continue;
+      shared.push_back(ours_first ? first : second);
+      library.push_back(ours_first ? second : first);
     }
   }
+  bool enough() const noexcept { return shared.size() >= least_samples; }
 };
 
 /// The number of processors that at least one rank may use.
@@ -244,8 +251,8 @@ void measure_one_node(const MeasureOptions& options, const JobTopology& place) {
     }
   int measured = 0, left_out = 0;
   for (const AlternatingPoint& point : points) {
-    ++(point.shared.empty() ? left_out : measured);
-    if (!prints || point.shared.empty()) continue;
+    ++(point.enough() ? measured : left_out);
+    if (!prints || !point.enough()) continue;
     const VariantTimes times = compare_variants(point.shared, point.library);
     print_event("one-node %s %zu %.6g %.6g", point.call.id().c_str(), point.size, times.mpi * 1e9, times.pmpi * 1e9);
   }
