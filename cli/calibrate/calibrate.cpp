@@ -354,8 +354,8 @@ int calibrate_command(const CalibrateOptions& options) {
   // Points skipped because of the time limit are left for the next run.
   if (run.left_out == 0) ::unlink(state_path.c_str());
   print_summary(run, profile);
-  // Two ranks on one host imply that all are on one host. This part gets an additional third of the time; on one host
-  // it takes a few seconds.
+  // Two ranks on one host imply that all are on one host. This part gets an additional third of the time, on one host
+  // 15 s at most.
   if (collectives && (!run.two_hosts || !calibrate_collectives(options, output, budget / 3.0))) {
     say_collectives_left_out();
     calibrate_one_node(options, output, budget / 3.0);

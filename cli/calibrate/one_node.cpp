@@ -31,9 +31,10 @@ bool add_point(const std::string& text, OneNodeMeasurements* values) {
   return true;
 }
 
-std::string sizes_text(const OneNodeBounds& bounds) {
+std::string sizes_text(const OneNodeCall& call, const OneNodeBounds& bounds) {
   const auto text = [](std::int64_t bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); };
   if (!bounds.any()) return "none";
+  if (call.sizes() == 1) return "all";
   if (bounds.least == 0) return bounds.most == OneNodeBounds::unbounded ? "all" : "up to " + text(bounds.most);
   return bounds.most == OneNodeBounds::unbounded ? "from " + text(bounds.least)
                                                  : text(bounds.least) + " to " + text(bounds.most);
@@ -105,8 +106,8 @@ void print_one_node(const OneNodeRun& run) {
   for (std::size_t i = 0; i < one_node_calls.size(); ++i) {
     const OneNodeCurve& curve = run.values.curves[i];
     if (!curve.any()) continue;
-    std::printf("%-36s %-22s %s\n", one_node_calls[i].id().c_str(), sizes_text(curve.bounds()).c_str(),
-                gain_text(curve).c_str());
+    std::printf("%-36s %-22s %s\n", one_node_calls[i].id().c_str(),
+                sizes_text(one_node_calls[i], curve.bounds()).c_str(), gain_text(curve).c_str());
   }
 }
 

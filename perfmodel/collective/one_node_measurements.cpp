@@ -22,21 +22,17 @@ bool OneNodeCurve::any() const noexcept {
 OneNodeBounds OneNodeCurve::bounds() const noexcept {
   constexpr double margin = 0.03;
   double best = 0, sum = 0;
-  std::size_t start = 0, last_measured = one_node_bytes.size();
-  std::size_t first = 0, last = 0;
-  std::size_t first_measured = one_node_bytes.size();
+  std::size_t start = 0, first = 0, last = 0;
   for (std::size_t i = 0; i < one_node_bytes.size(); ++i) {
     if (std::isnan(shared[i]) || std::isnan(library[i])) continue;
-    if (first_measured == one_node_bytes.size()) first_measured = i;
-    last_measured = i;
     const double gain = std::log(static_cast<double>(library[i]) / static_cast<double>(shared[i])) - margin;
     if (sum <= 0) sum = 0, start = i;
     sum += gain;
     if (sum > best) best = sum, first = start, last = i;
   }
   if (best <= 0) return {};
-  return {first == first_measured ? 0 : one_node_bytes[first],
-          last == last_measured ? OneNodeBounds::unbounded : one_node_bytes[last]};
+  return {first == 0 ? 0 : one_node_bytes[first],
+          last + 1 == one_node_bytes.size() ? OneNodeBounds::unbounded : one_node_bytes[last]};
 }
 
 OneNodeLimits limits_of(const OneNodeMeasurements& measured, const OneNodeLimits& otherwise) noexcept {
@@ -50,7 +46,7 @@ OneNodeLimits limits_of(const OneNodeMeasurements& measured, const OneNodeLimits
     const OneNodeCurve& curve = measured.curves[i];
     if (!curve.any()) continue;
     const OneNodeBounds bounds = curve.bounds();
-    if (call.kind == OneNodeCall::Kind::barrier) limits.barriers = everywhere(bounds);
+    if (call.kind == OneNodeCall::Kind::barrier) limits.barriers = bounds.any();
     if (call.kind == OneNodeCall::Kind::neighbors) limits.neighbors = everywhere(bounds);
     if (call.kind != OneNodeCall::Kind::collective) continue;
     OneNodeLimits::Table& table = call.blocking ? limits.blocking : limits.nonblocking;

@@ -48,7 +48,7 @@ struct OneNodeCurve {
   bool any() const noexcept;
   /// The run of sizes that gains most through shared memory, a gain being the logarithm of the ratio of the times less
   /// 3 %, by which two measurements of one call differ. It begins at 0 if the smallest size gains and has no end if the
-  /// largest does.
+  /// largest does; sizes beyond it that were not measured are not in it.
   OneNodeBounds bounds() const noexcept;
 };
 

@@ -41,7 +41,8 @@ TEST(OneNodeMeasurements, BoundsAreTheRunThatGainsMost) {
   EXPECT_EQ(bounds({0.9f, 2, 2, 0.9f, 0.5, 0.5, 0.5, 0.5}), (OneNodeBounds{64, 512}));
   EXPECT_EQ(bounds({2, 2, 0.98f, 2, 2, 2, 2, 2}), (OneNodeBounds{0, unbounded})) << "one sample is not a gap";
   EXPECT_EQ(bounds({1.2f, 0.2f, 2, 2, 0.2f}), (OneNodeBounds{512, 4096})) << "a loss outweighs the gain before it";
-  EXPECT_EQ(bounds({0, 2, 2}), (OneNodeBounds{0, unbounded})) << "beyond what was measured as at the nearest size";
+  EXPECT_EQ(bounds({0, 2, 2}), (OneNodeBounds{64, 512})) << "nothing beyond what was measured";
+  EXPECT_EQ(bounds({2, 0, 2, 2, 2, 2, 2, 2}), (OneNodeBounds{0, unbounded})) << "between measured sizes as there";
 }
 
 TEST(OneNodeMeasurements, LimitsReplaceTheBuiltInOnesOfMeasuredCalls) {
@@ -58,7 +59,7 @@ TEST(OneNodeMeasurements, LimitsReplaceTheBuiltInOnesOfMeasuredCalls) {
   measured.curves[index_of("neighbor_alltoall")] = with({2, 2, 0.9f, 0.5});
   OneNodeLimits limits = limits_of(measured, before);
   EXPECT_EQ(of(limits.blocking, Collective::allreduce), (OneNodeBounds{0, 4096}));
-  EXPECT_EQ(of(limits.nonblocking, Collective::allgatherv), (OneNodeBounds{512, OneNodeBounds::unbounded}));
+  EXPECT_EQ(of(limits.nonblocking, Collective::allgatherv), (OneNodeBounds{512, 4096}));
   EXPECT_EQ(of(limits.blocking, Collective::alltoall), of(before.blocking, Collective::alltoall)) << "not measured";
   EXPECT_TRUE(limits.barriers);
   EXPECT_FALSE(limits.neighbors) << "only if every size gains";

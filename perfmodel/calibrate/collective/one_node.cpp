@@ -4,6 +4,8 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "model/processors.hpp"
@@ -48,40 +50,31 @@ struct Functions {
   decltype(&MPI_Ireduce_scatter_block) ireduce_scatter_block;
 };
 
-Functions functions_of_preload_library() {
-  return {MPI_Barrier,   MPI_Neighbor_alltoall,
-          MPI_Bcast,     MPI_Allgather,
-          MPI_Gather,    MPI_Scatter,
-          MPI_Alltoall,  MPI_Allreduce,
-          MPI_Reduce,    MPI_Reduce_scatter_block,
-          MPI_Ibcast,    MPI_Iallgather,
-          MPI_Igather,   MPI_Iscatter,
-          MPI_Ialltoall, MPI_Iallreduce,
-          MPI_Ireduce,   MPI_Ireduce_scatter_block};
-}
-Functions functions_of_mpi_library() {
+/// look_up(name): the address of the function of this name.
+template <class LookUp>
+Functions functions_by(LookUp look_up) {
   Functions all{};
-  const auto find = [](auto* pointer, const char* name) {
-    *pointer = library_function<std::remove_pointer_t<decltype(pointer)>>(name);
+  const auto find = [&](auto* pointer, const char* name) {
+    *pointer = reinterpret_cast<std::remove_pointer_t<decltype(pointer)>>(look_up(name));
   };
-  find(&all.barrier, "PMPI_Barrier");
-  find(&all.neighbor_alltoall, "PMPI_Neighbor_alltoall");
-  find(&all.bcast, "PMPI_Bcast");
-  find(&all.allgather, "PMPI_Allgather");
-  find(&all.gather, "PMPI_Gather");
-  find(&all.scatter, "PMPI_Scatter");
-  find(&all.alltoall, "PMPI_Alltoall");
-  find(&all.allreduce, "PMPI_Allreduce");
-  find(&all.reduce, "PMPI_Reduce");
-  find(&all.reduce_scatter_block, "PMPI_Reduce_scatter_block");
-  find(&all.ibcast, "PMPI_Ibcast");
-  find(&all.iallgather, "PMPI_Iallgather");
-  find(&all.igather, "PMPI_Igather");
-  find(&all.iscatter, "PMPI_Iscatter");
-  find(&all.ialltoall, "PMPI_Ialltoall");
-  find(&all.iallreduce, "PMPI_Iallreduce");
-  find(&all.ireduce, "PMPI_Ireduce");
-  find(&all.ireduce_scatter_block, "PMPI_Ireduce_scatter_block");
+  find(&all.barrier, "MPI_Barrier");
+  find(&all.neighbor_alltoall, "MPI_Neighbor_alltoall");
+  find(&all.bcast, "MPI_Bcast");
+  find(&all.allgather, "MPI_Allgather");
+  find(&all.gather, "MPI_Gather");
+  find(&all.scatter, "MPI_Scatter");
+  find(&all.alltoall, "MPI_Alltoall");
+  find(&all.allreduce, "MPI_Allreduce");
+  find(&all.reduce, "MPI_Reduce");
+  find(&all.reduce_scatter_block, "MPI_Reduce_scatter_block");
+  find(&all.ibcast, "MPI_Ibcast");
+  find(&all.iallgather, "MPI_Iallgather");
+  find(&all.igather, "MPI_Igather");
+  find(&all.iscatter, "MPI_Iscatter");
+  find(&all.ialltoall, "MPI_Ialltoall");
+  find(&all.iallreduce, "MPI_Iallreduce");
+  find(&all.ireduce, "MPI_Ireduce");
+  find(&all.ireduce_scatter_block, "MPI_Ireduce_scatter_block");
   return all;
 }
 
@@ -193,7 +186,8 @@ struct AlternatingPoint {
       const bool ours_first = round % 2 == 0;
       const double first = time_once(caller, ours_first ? ours : theirs, call, turns);
       const double second = time_once(caller, ours_first ? theirs : ours, call, turns);
-      if (largest_of_all_ranks(static_cast<double>(preemptions() - before)) > 0) continue;
+      // Nonblocking ones are preempted by the ranks' own progress threads, too.
+      if (call.blocking && largest_of_all_ranks(static_cast<double>(preemptions() - before)) > 0) continue;
       shared.push_back(ours_first ? first : second);
       library.push_back(ours_first ? second : first);
     }
@@ -231,7 +225,10 @@ void measure_one_node(const MeasureOptions& options, const JobTopology& place) {
     return;
   }
   const double start = PMPI_Wtime();
-  const Functions ours = functions_of_preload_library(), library = functions_of_mpi_library();
+  // The preload library is the first that has MPI_ names.
+  const Functions ours = functions_by([](const char* name) { return ::dlsym(RTLD_DEFAULT, name); });
+  const Functions library =
+      functions_by([](const char* name) { return library_symbol((std::string("P") + name).c_str()); });
   const std::size_t passes = options.quick() ? quick_passes : thorough_passes;
   Caller caller(place.topology.ranks());
   std::vector<AlternatingPoint> points;
