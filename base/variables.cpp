@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/variables.hpp"
 
+#include <strings.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,7 @@ bool valid(const Variable& variable, const std::string& text) {
   switch (variable.type) {
     case VariableType::flag: parse_flag(text, &ok); return ok;
     case VariableType::size: parse_size(text, &ok); return ok;
+    case VariableType::automatic_size: return text == "auto" || (parse_size(text, &ok), ok);
     case VariableType::text: return true;
     case VariableType::choice: {
       const std::string all = std::string("|") + variable.choices + "|";
@@ -45,6 +47,7 @@ std::string expected(const Variable& variable) {
   switch (variable.type) {
     case VariableType::flag: return "0 or 1";
     case VariableType::size: return "a size such as 64K";
+    case VariableType::automatic_size: return "auto or a size such as 64K";
     case VariableType::choice: return std::string("one of ") + variable.choices;
     case VariableType::text: break;
   }
@@ -62,9 +65,9 @@ std::string trimmed(const std::string& text) {
 bool parse_flag(const std::string& text, bool* ok) noexcept {
   *ok = true;
   for (const char* yes : {"1", "on", "yes", "true"})
-    if (text == yes) return true;
+    if (::strcasecmp(text.c_str(), yes) == 0) return true;
   for (const char* no : {"0", "off", "no", "false"})
-    if (text == no) return false;
+    if (::strcasecmp(text.c_str(), no) == 0) return false;
   *ok = false;
   return false;
 }
@@ -127,6 +130,8 @@ void Settings::read_file(const std::string& path, VariableSource source, bool as
       problems_.push_back(
           path + ":" + std::to_string(number) + ": '" + text +
           "' is not NAME=value with a known name ('bestride info --env' lists them); the line is ignored");
+    else if (variables()[i].environment_only)
+      problems_.push_back(name + " in " + path + " has no effect; set it in the environment");
     else
       take(static_cast<std::size_t>(i), trimmed(text.substr(equals + 1)), source, path);
   }

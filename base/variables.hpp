@@ -11,14 +11,17 @@
 
 namespace bestride {
 
-enum class VariableType : std::uint8_t { flag, size, text, choice };
+enum class VariableType : std::uint8_t { flag, size, automatic_size, text, choice };
 
 struct Variable {
-  const char* name;   ///< full name, BESTRIDE_...
-  VariableType type;  ///< flag: 0/1/on/off/yes/no; size: bytes, with an optional suffix K, M, G (powers of 1024)
+  const char* name;  ///< full name, BESTRIDE_...
+  /// flag: 0/1/on/off/yes/no/true/false; size: bytes, with an optional suffix K, M, G (powers of 1024); automatic_size:
+  /// the same or "auto"; choice: one of `choices`. Flags in upper or lower case.
+  VariableType type;
   const char* default_value;
-  const char* choices;  ///< for VariableType::choice: "a|b|c", else ""
-  const char* help;     ///< one line
+  const char* choices;            ///< for VariableType::choice: "a|b|c", else ""
+  const char* help;               ///< one line
+  bool environment_only = false;  ///< it is read before the files are, or set by the command for its job
 };
 
 /// The whole table, in the order of the documentation. Static storage.
@@ -62,8 +65,8 @@ class Settings {
   std::vector<std::string> problems_;
 };
 
-/// "1", "on", "yes", "true" -> true; "0", "off", "no", "false" -> false; anything else: returns false and sets *ok =
-/// false.
+/// "1", "on", "yes", "true" -> true; "0", "off", "no", "false" -> false, in upper or lower case; anything else: returns
+/// false and sets *ok = false.
 bool parse_flag(const std::string& text, bool* ok) noexcept;
 /// "64K" -> 65536. Negative, empty or overflowing text, and text with trailing characters: returns 0 and sets *ok =
 /// false.

@@ -8,8 +8,8 @@ namespace {
 
 using enum VariableType;
 constexpr Variable table[] = {
-    {"BESTRIDE_DISABLE", flag, "0", "", "1: intercept nothing; every call goes directly to the MPI library"},
-    {"BESTRIDE_LOG", choice, "warn", "quiet|warn|info", "what the library writes to stderr"},
+    {"BESTRIDE_DISABLE", flag, "0", "", "1: intercept nothing; every call goes directly to the MPI library", true},
+    {"BESTRIDE_LOG", choice, "warn", "quiet|warn|info", "what the library writes to stderr", true},
     {"BESTRIDE_REPORT", flag, "0", "",
      "1: at MPI_Finalize rank 0 prints what was done and what it saved, and writes both as JSON"},
     {"BESTRIDE_REPORT_FILE", text, "", "",
@@ -24,13 +24,15 @@ constexpr Variable table[] = {
      "1: on each host an agent watches the ranks there, and writes a file if one crashes or hangs; 'bestride run "
      "--watch' "
      "sets it to its own addresses"},
-    {"BESTRIDE_WATCH_KEY", text, "", "", "set by 'bestride run --watch': the keys of its connections to the agents"},
-    {"BESTRIDE_WATCHER", text, "", "", "set by 'bestride run --watch' for the ranks: the process that watches the job"},
+    {"BESTRIDE_WATCH_KEY", text, "", "", "set by 'bestride run --watch': the keys of its connections to the agents",
+     true},
+    {"BESTRIDE_WATCHER", text, "", "", "set by 'bestride run --watch' for the ranks: the process that watches the job",
+     true},
     {"BESTRIDE_COMMAND", text, "", "",
      "path of the bestride command on each host, which is started as an agent; default: beside the library"},
     {"BESTRIDE_PROFILE", text, "", "",
      "machine profile to use; default ~/.config/bestride/profile.json, then /etc/bestride/profile.json"},
-    {"BESTRIDE_CONFIG", text, "", "", "file of NAME=value lines that is read before the user's and the system's"},
+    {"BESTRIDE_CONFIG", text, "", "", "file of NAME=value lines that is read before the user's and the system's", true},
     {"BESTRIDE_STRATEGY", choice, "auto", "auto|forward|respell|pack|oneshot|staged|pipelined|copy-engine|device",
      "force one strategy wherever it is possible: the first three for host memory, the others for device memory (for "
      "tests and measurements)"},
@@ -39,7 +41,7 @@ constexpr Variable table[] = {
      "force one kernel family wherever it supports the shape (for tests and measurements)"},
     {"BESTRIDE_KERNEL_ISA", choice, "auto", "auto|scalar|avx2|avx512",
      "widest instruction set that the kernels may use"},
-    {"BESTRIDE_STREAMING_FROM", text, "auto", "",
+    {"BESTRIDE_STREAMING_FROM", automatic_size, "auto", "",
      "size from which bytes are packed, or written to memory that ranks share, past the caches: auto, or a size; 0: "
      "never"},
     {"BESTRIDE_PACK_LIMIT", size, "64M", "",

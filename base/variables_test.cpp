@@ -24,6 +24,31 @@ TEST(ParseSize, AcceptsSuffixesAndRejectsOtherText) {
   }
 }
 
+TEST(ParseFlag, AcceptsUpperAndLowerCase) {
+  bool ok = false;
+  for (const char* yes : {"1", "on", "Yes", "TRUE"}) EXPECT_TRUE(parse_flag(yes, &ok) && ok) << yes;
+  for (const char* no : {"0", "OFF", "no", "False"}) EXPECT_TRUE(!parse_flag(no, &ok) && ok) << no;
+  for (const char* bad : {"", "2", "y", "on "}) EXPECT_FALSE(parse_flag(bad, &ok) || ok) << bad;
+}
+
+/// What is read before the files are has no effect there, and is not shown as if it had.
+TEST(Settings, VariablesThatFilesCanNotSet) {
+  const std::string path = testing::TempDir() + "bestride_settings_only_" + std::to_string(::getpid());
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  std::fputs("BESTRIDE_LOG=info\nBESTRIDE_STREAMING_FROM=often\n", file);
+  std::fclose(file);
+  setenv("BESTRIDE_CONFIG", path.c_str(), 1);
+  const Settings settings = Settings::read();
+  unsetenv("BESTRIDE_CONFIG");
+  ::unlink(path.c_str());
+  EXPECT_EQ(settings.text("BESTRIDE_LOG"), "warn");
+  EXPECT_EQ(settings.text("BESTRIDE_STREAMING_FROM"), "auto");
+  ASSERT_EQ(settings.problems().size(), 2u);
+  EXPECT_EQ(settings.problems()[0], "BESTRIDE_LOG in " + path + " has no effect; set it in the environment");
+  EXPECT_EQ(settings.problems()[1],
+            "BESTRIDE_STREAMING_FROM='often' is not auto or a size such as 64K; 'auto' is used");
+}
+
 TEST(Settings, EnvironmentOverridesFileAndInvalidValueKeepsDefault) {
   const std::string path = testing::TempDir() + "bestride_settings_test";
   std::FILE* file = std::fopen(path.c_str(), "w");

@@ -46,6 +46,19 @@ void accept_words_for_options(std::vector<std::string>& words) {
   words.emplace_back("--help");
 }
 
+/// An option with an empty value, such as --output "$UNSET", is never what the user wanted.
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
+    for (CLI::Option* const option : command->get_options([](const CLI::Option*) { return true; }))
+      if (option->get_expected_min() > 0)
+        option->check(CLI::Validator(
+            [](std::string& text) {
+              return text.find_first_not_of(" \t") == std::string::npos ? std::string("the value is empty; give one")
+                                                                        : std::string();
+            },
+            ""));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -64,6 +77,7 @@ int main(int argc, char** argv) try {
   add_where(app);
   add_calibrate(app);
   add_agent(app);
+  refuse_empty_values(app);
   try {
     std::reverse(words.begin(), words.end());  // the order that CLI11 expects in a vector
     app.parse(words);

@@ -34,11 +34,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Without blanks around them and without empty ones.
 std::vector<std::string> words_of(const std::string& text, char between) {
   std::vector<std::string> words;
   std::istringstream in(text);
-  for (std::string word; std::getline(in, word, between);)
-    if (!word.empty()) words.push_back(word);
+  for (std::string word; std::getline(in, word, between);) {
+    const std::size_t first = word.find_first_not_of(' ');
+    if (first != std::string::npos) words.push_back(word.substr(first, word.find_last_not_of(' ') - first + 1));
+  }
   return words;
 }
 
@@ -151,6 +154,7 @@ void keep_older_device(DeviceMeasurements* newer, std::string* gpu, const Machin
 
 void check_kinds(const std::string& only) {
   CallKind kind;
+  if (!only.empty() && words_of(only, ',').empty()) fail("--only '" + only + "' names nothing to measure");
   for (const std::string& word : words_of(only, ','))
     if (word != "gpu" && word != "collectives" && !parse(word, &kind))
       fail("unknown call kind '" + word +

@@ -84,6 +84,10 @@ Child start(const std::vector<std::string>& command, bool own_group) {
 class Lines {
  public:
   Lines(int fd, std::optional<Clock::time_point> until) : fd_(fd), until_(until) {}
+  /// Says so if the first line takes long to come.
+  Lines(int fd, std::optional<Clock::time_point> until, const std::string& launcher) : Lines(fd, until) {
+    launcher_ = launcher;
+  }
   ~Lines() { ::close(fd_); }
   Lines(const Lines&) = delete;
 
@@ -106,6 +110,7 @@ class Lines {
  private:
   bool read_more() {
     for (;;) {
+      if (!launcher_.empty() && !interrupt_seen) wait_for_start();
       if (until_ && !wait()) return false;
       char buffer[4096];
       const ssize_t got = ::read(fd_, buffer, sizeof buffer);
@@ -114,6 +119,16 @@ class Lines {
       held_.append(buffer, static_cast<std::size_t>(got));
       return true;
     }
+  }
+  void wait_for_start() {
+    constexpr int patience_ms = 10'000;
+    pollfd waiting{fd_, POLLIN, 0};
+    if (::poll(&waiting, 1, patience_ms) == 0)
+      std::fprintf(stderr,
+                   "bestride: '%s' has not started the measuring program for %d s; can it reach every host that it is "
+                   "to use? (Ctrl-C ends it)\n",
+                   launcher_.c_str(), patience_ms / 1000);
+    launcher_.clear();
   }
   bool wait() {
     while (!interrupt_seen) {
@@ -130,7 +145,7 @@ class Lines {
 
   const int fd_;
   const std::optional<Clock::time_point> until_;
-  std::string held_;
+  std::string held_, launcher_;
   bool late_ = false;
 };
 
@@ -161,7 +176,7 @@ MeasureRun follow_measurement(const std::vector<std::string>& command,
     run.error = std::string("can't start a process: ") + std::strerror(errno);
     return run;
   }
-  Lines out(child.out, until), err(child.err, until);
+  Lines out(child.out, until, command[0]), err(child.err, until);
   std::string line;
   while (out.next(&line)) {
     std::istringstream words(line);

@@ -48,6 +48,15 @@ constexpr DeviceExample device_examples[] = {{"doubles of every second, 64 KiB",
                                              {"doubles of every second, 16 MiB", 16 << 20, 8},
                                              {"rows of 4 KiB, 1 MiB", 1 << 20, 4096}};
 
+/// False if all times of the example are those of the built-in profile.
+bool is_measured(const MachineProfile& profile, const Example& example) {
+  if (example.kind != Shape::Class::contiguous)
+    return !profile.predicts_by_built_in(example.kind, example.call, Distance::node);
+  const auto& points =
+      profile.measured().curve(ContiguousForm::plain, call_class_of(example.call, Distance::node)).log_seconds;
+  return std::any_of(points.begin(), points.end(), [](float point) { return !std::isnan(point); });
+}
+
 /// A line for each near distance that was measured: from which size on contiguous messages gain, and how much.
 void print_near(const MachineProfile& profile) {
   const Chooser chooser(profile);
@@ -140,9 +149,10 @@ void print_summary(const MeasureRun& run, const MachineProfile& profile) {
     shape.jump = 2 * example.block;
     const Choice choice =
         chooser.choose(shape, example.call, Distance::node, {.respell = example.respell, .pack = true});
-    std::printf("%-36s %10s %10s %10s  %s\n", example.what, measured_time_text(choice.seconds[0]).c_str(),
+    std::printf("%-36s %10s %10s %10s  %s%s\n", example.what, measured_time_text(choice.seconds[0]).c_str(),
                 measured_time_text(choice.seconds[1]).c_str(), measured_time_text(choice.seconds[2]).c_str(),
-                std::string(name(choice.strategy)).c_str());
+                std::string(name(choice.strategy)).c_str(),
+                is_measured(profile, example) ? "" : " (built-in, not measured)");
   }
   print_near(profile);
   print_gpu(run, profile);

@@ -95,10 +95,7 @@ void check_settings(Findings& findings) {
     all_good = false;
     findings.problem("variable", problem);
   }
-  if (const VariableValue disabled = settings.value("BESTRIDE_DISABLE"); !disabled.file.empty()) {
-    all_good = false;
-    findings.problem("variable", "BESTRIDE_DISABLE in " + disabled.file + " has no effect; set it in the environment");
-  } else if (settings.flag("BESTRIDE_DISABLE")) {
+  if (settings.flag("BESTRIDE_DISABLE")) {
     all_good = false;
     findings.note("variable", "BESTRIDE_DISABLE=1: every call goes directly to MPI; unset it to use the library");
   }

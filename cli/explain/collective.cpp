@@ -16,14 +16,17 @@
 namespace bestride::inline cli {
 namespace {
 
+/// Who carries out a collective of ranks on one node.
+enum class OnOneNode { library, shared_memory, if_any_has_gaps };
+
 struct Answer {
   CollectiveShape shape;
   std::string profile = "built-in", problem;
+  OnOneNode on_one_node{};  ///< if there is one node
   CollectiveMeasurements measured;
   LinkCosts link{};
   Rails rails;
   std::string mode;
-  OneNodeLimits limits;
   CollectiveChoice choice;
   double bound = 0, library_wire = 0, tested_wire = 0,
          hierarchical_wire = 0;  ///< bytes over the most loaded link of a node
@@ -48,9 +51,51 @@ CollectiveShape shape_of(const CollectiveQuestion& question) {
   return shape;
 }
 
+/// The setting that leaves all collectives to the MPI library; "" if none does.
+std::string leaving_setting() {
+  const Settings& settings = Settings::get();
+  if (settings.flag("BESTRIDE_DISABLE")) return "BESTRIDE_DISABLE=1 leaves every call to it";
+  if (settings.text("BESTRIDE_ALL_RANKS") == "0") return "BESTRIDE_ALL_RANKS=0 leaves every collective to it";
+  if (settings.text("BESTRIDE_COLLECTIVES") == "library") return "BESTRIDE_COLLECTIVES=library forces it";
+  return "";
+}
+
+void choose_for_one_node(Answer& it, const UsedProfile& used) {
+  it.because = leaving_setting();
+  if (!it.because.empty()) return;
+  if (it.shape.ranks < 2) {
+    it.because = "there is one rank";
+    return;
+  }
+  if (it.shape.ranks > most_ranks_on_one_node) {
+    it.because = "at most " + std::to_string(most_ranks_on_one_node) + " ranks share memory";
+    return;
+  }
+  const bool always = it.mode == "hierarchical";
+  if (!it.shape.blocking) {
+    if (nonblocking_on_one_node(it.shape.what, it.shape.bytes, it.shape.ranks, always, used.one_node))
+      it.on_one_node = OnOneNode::shared_memory;
+  } else {
+    switch (choose_on_one_node(it.shape.what, it.shape.bytes, it.shape.ranks, always, used.one_node)) {
+      case OneNodeChoice::shared_memory: it.on_one_node = OnOneNode::shared_memory; break;
+      case OneNodeChoice::if_any_has_gaps: it.on_one_node = OnOneNode::if_any_has_gaps; break;
+      case OneNodeChoice::library: break;
+    }
+  }
+  if (always) {
+    it.because = "BESTRIDE_COLLECTIVES=hierarchical forces it wherever it is possible";
+  } else if (!it.shape.blocking && it.shape.bytes == 0) {
+    it.because = "there are no bytes to move";
+  } else {
+    const bool measured = used.loaded && used.loaded->one_node.any();
+    it.because = measured ? "as measured with " + std::to_string(used.loaded->one_node.ranks) + " ranks"
+                          : std::string("by the built-in bounds of such sizes");
+  }
+}
+
 std::string because(const Answer& it, const CollectiveParameters& parameters) {
   const CollectiveChoice& choice = it.choice;
-  if (it.shape.nodes < 2) return "all ranks are on one node";
+  if (const std::string leaving = leaving_setting(); !leaving.empty()) return leaving;
   if (it.shape.bytes == 0) return "there are no bytes to move";
   if (it.mode != "auto") return "BESTRIDE_COLLECTIVES=" + it.mode + " forces it";
   char text[128];
@@ -70,16 +115,21 @@ Answer answer_to(const CollectiveQuestion& question) {
   Answer it;
   it.shape = shape_of(question);
   const UsedProfile used = find_used_profile();
-  it.limits = used.one_node;
+  it.mode = Settings::get().text("BESTRIDE_COLLECTIVES");
+  if (used.loaded)
+    it.profile = used.name;
+  else
+    it.problem = used.problem;
+  if (it.shape.nodes < 2) {
+    if (used.loaded && !used.loaded->one_node.any()) it.problem = "it has no measured collectives within one node";
+    choose_for_one_node(it, used);
+    return it;
+  }
   if (used.loaded) {
     it.measured = used.loaded->collectives();
-    it.profile = used.name;
     it.rails = used.loaded->rails;
     if (!it.measured.any()) it.problem = "it has no measured link";
-  } else {
-    it.problem = used.problem;
   }
-  it.mode = Settings::get().text("BESTRIDE_COLLECTIVES");
   CollectiveParameters parameters = parameters_of(it.measured, collective_mode(it.mode));
   if (question.mbit > 0) {
     if (it.measured.any()) fail("--mbit: jobs use the link that was measured in " + it.profile);
@@ -87,6 +137,7 @@ Answer answer_to(const CollectiveQuestion& question) {
   }
   it.link = parameters.job_link;
   it.choice = CollectiveChooser(parameters).choose(it.shape);
+  if (!leaving_setting().empty()) it.choice.hierarchical = it.choice.tested = false;
   it.bound = wire_lower_bound(it.shape);
   it.library_wire = library_cost(it.shape, parameters.job_link).wire_bytes;
   CollectiveShape nonblocking = it.shape;
@@ -112,29 +163,34 @@ void print_alternative(const char* what, double seconds, double wire, const Answ
   std::printf("  %-12s predicted %s%s%s\n", what, seconds_text(seconds).c_str(), ratio, chosen.c_str());
 }
 
-const char* on_one_node(const CollectiveShape& shape, const OneNodeLimits& limits) {
-  if (!shape.blocking)
-    return nonblocking_on_one_node(shape.what, shape.bytes, shape.ranks, false, limits) ? "shared memory"
-                                                                                        : "the MPI library";
-  switch (choose_on_one_node(shape.what, shape.bytes, shape.ranks, false, limits)) {
-    case OneNodeChoice::shared_memory: return "shared memory";
-    case OneNodeChoice::if_any_has_gaps: return "shared memory if a datatype has gaps, else the MPI library";
-    case OneNodeChoice::library: break;
-  }
-  return "the MPI library";
+void print_one_node(const Answer& it) {
+  const auto line = [&it](const char* what, OnOneNode who) {
+    std::printf("  %s%s\n", what, it.on_one_node == who ? ("  <- chosen: " + it.because).c_str() : "");
+  };
+  line("the MPI library", OnOneNode::library);
+  line("shared memory", OnOneNode::shared_memory);
+  if (it.on_one_node == OnOneNode::if_any_has_gaps)
+    line("shared memory if a datatype has gaps, else the MPI library", OnOneNode::if_any_has_gaps);
+  if (leaving_setting().empty() && it.on_one_node != OnOneNode::shared_memory && it.shape.ranks > 1 &&
+      it.shape.ranks <= most_ranks_on_one_node)
+    std::printf("  with more ranks than processors: shared memory\n");
 }
 
 void print_text(const CollectiveQuestion& question, const Answer& it) {
   std::printf("collective %s, %s, %s\n", question.collective.c_str(),
               size_text(static_cast<double>(it.shape.bytes)).c_str(), it.shape.blocking ? "blocking" : "nonblocking");
-  std::printf("ranks      %d on %d nodes, %s\n", it.shape.ranks, it.shape.nodes,
-              question.cyclic ? "placed round-robin" : "consecutive on a node");
+  if (it.shape.nodes < 2)
+    std::printf("ranks      %d on one node\n", it.shape.ranks);
+  else
+    std::printf("ranks      %d on %d nodes, %s\n", it.shape.ranks, it.shape.nodes,
+                question.cyclic ? "placed round-robin" : "consecutive on a node");
   std::printf("profile    %s\n", it.profile.c_str());
   if (!it.problem.empty()) std::printf("           %s\n", it.problem.c_str());
+  if (it.shape.nodes < 2) return print_one_node(it);
   std::printf("link       %s/s a node, %s/s with one rank sending, latency %s\n",
               size_text(1 / it.link.wire_byte_s).c_str(), size_text(1 / it.link.stream_byte_s).c_str(),
               seconds_text(it.link.latency_s).c_str());
-  if (!it.measured.any() && it.shape.nodes > 1)
+  if (!it.measured.any())
     std::printf("           %s; a job measures it in MPI_Init\n",
                 it.link.wire_byte_s > parameters_of({}).link.wire_byte_s ? "as given" : "assumed (--mbit)");
   if (!it.rails.empty())
@@ -145,8 +201,6 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
   print_alternative("library", it.choice.library_s, it.library_wire, it);
   if (it.choice.tested_s > 0) print_alternative("nonblocking", it.choice.tested_s, it.tested_wire, it);
   print_alternative("hierarchical", it.choice.hierarchical_s, it.hierarchical_wire, it);
-  if (it.shape.nodes < 2)
-    std::printf("one node   %s; with more ranks than processors: shared memory\n", on_one_node(it.shape, it.limits));
 }
 
 void print_json(const CollectiveQuestion& question, const Answer& it) {
@@ -160,6 +214,12 @@ void print_json(const CollectiveQuestion& question, const Answer& it) {
       .member("ranks", it.shape.ranks)
       .member("ring_entries", it.shape.ring_entries);
   json.member("blocking", it.shape.blocking).member("profile", it.profile);
+  if (it.shape.nodes < 2) {
+    constexpr const char* words[] = {"library", "shared_memory", "shared_memory_if_gaps"};
+    json.member("choice", words[static_cast<int>(it.on_one_node)]).member("because", it.because).close_object();
+    std::fputs(json.text().c_str(), stdout);
+    return;
+  }
   if (!it.rails.empty()) json.member("rails", list_of(it.rails));
   const bool tested = it.choice.tested_s > 0;
   json.key("seconds")

@@ -137,6 +137,8 @@ Result<Explanation> explain(const Question& question) {
     explain_device(it, question, Chooser(used.profile()));
     return it;
   }
+  if (used.loaded && used.loaded->predicts_by_built_in(it.shape.kind, question.call, question.distance))
+    it.profile_problem = "it has no measured points of such a shape in such a call, so the built-in ones are used";
   it.choice = Chooser(used.profile(), Chooser::default_margin, used.library_known)
                   .choose(it.shape, question.call, question.distance, it.allowed);
   it.because = because(it, is_message(question.call) ? Chooser::default_margin : Chooser::local_margin);

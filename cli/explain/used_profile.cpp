@@ -26,8 +26,10 @@ UsedProfile find_used_profile() {
   }
   if (used.library_known) return used;
   used.name += ", for any MPI library";
-  used.limit = "its curves are of MPICH 4.0 over UCX, not of " + library +
-               ", so only what is safe with any library is done; 'bestride calibrate' measures it";
+  used.limit =
+      "its curves are of MPICH 4.0 over UCX, not of " + library +
+      ", so only what is safe with any library is done; 'bestride calibrate' of a Bestride that was built with "
+      "this library measures it";
   return used;
 }
 

@@ -9,6 +9,7 @@ std::string type_text(const Variable& variable) {
   switch (variable.type) {
     case VariableType::flag: return "0 or 1";
     case VariableType::size: return "size";
+    case VariableType::automatic_size: return "auto or size";
     case VariableType::text: return "text";
     case VariableType::choice: break;
   }

@@ -94,8 +94,7 @@ Environment environment_of(const RunOptions& options, const Installation& instal
 
 WatchOptions watch_options(const RunOptions& options) {
   WatchOptions watch;
-  const char* const variable = std::getenv("BESTRIDE_ON_FAULT");
-  const std::string action = !options.on_fault.empty() ? options.on_fault : variable ? variable : "";
+  const std::string& action = !options.on_fault.empty() ? options.on_fault : Settings::get().text("BESTRIDE_ON_FAULT");
   if (action == "abort") {
     watch.on_fault = OnFault::abort;
   } else if (!action.empty() && action != "report") {
@@ -109,6 +108,13 @@ WatchOptions watch_options(const RunOptions& options) {
 
 void run(RunOptions options) {
   if (options.command.empty()) fail("no command to run; for example: bestride run mpiexec -n 4 ./program");
+  if (options.watches() && options.disable)
+    fail("--disable leaves every call to the MPI library, so there is nothing to watch or to report; leave it out");
+  if (options.watches() && Settings::get().flag("BESTRIDE_DISABLE"))
+    std::fprintf(
+        stderr,
+        "bestride: BESTRIDE_DISABLE=1 leaves every call to the MPI library, so there is nothing to watch or to "
+        "report; unset it\n");
   if (!options.watches() && !options.on_fault.empty()) fail("--on-fault needs --watch or --report");
   if (!options.watches() && !options.verdict_folder.empty()) fail("--verdict-folder needs --watch or --report");
   if (!options.watches() && options.fan_out > 0) fail("--fan-out needs --watch or --report");

@@ -30,13 +30,14 @@
 #include "collectives/core/task.hpp"
 #include "collectives/one_node/bell.hpp"
 #include "collectives/one_node/rank_processors.hpp"
+#include "perfmodel/collective/one_node.hpp"
 
 namespace bestride::inline collectives {
 
 /// Layout of the memory; the same on all ranks.
 struct RoundsShape {
   static constexpr int slots = 4;  ///< of the largest size that a ring holds
-  static constexpr int max_ranks = 128;
+  static constexpr int max_ranks = most_ranks_on_one_node;
   int ranks = 1;
   std::int64_t slot_bytes = 0;  ///< the largest size; a multiple of 4096
 

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <climits>
@@ -27,7 +28,7 @@ bool disabled() noexcept {
   const char* text = std::getenv("BESTRIDE_DISABLE");
   if (!text) return false;
   for (const char* yes : {"1", "on", "yes", "true"})
-    if (std::strcmp(text, yes) == 0) return true;
+    if (::strcasecmp(text, yes) == 0) return true;  // as parse_flag()
   return false;
 }
 

@@ -34,6 +34,9 @@ constexpr OneNodeLibrary one_node_library(std::string_view version) noexcept {
   return version.starts_with("MPICH ") ? OneNodeLibrary::mpich : OneNodeLibrary::other;
 }
 
+/// A communicator of more ranks leaves its collectives on one node to the MPI library.
+inline constexpr int most_ranks_on_one_node = 128;
+
 /// Bytes of contiguous data that go through shared memory: for each pair of ranks or of the whole (per_pair()).
 struct OneNodeBounds {
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
@@ -105,7 +108,7 @@ constexpr bool reduces(Collective what) noexcept {
 /// datatypes may have gaps, which only a member that has them knows.
 constexpr OneNodeBounds sizes_on_one_node(Collective what, bool blocking, int ranks, bool always,
                                           const OneNodeLimits& limits) noexcept {
-  if (ranks < 2) return {};
+  if (ranks < 2 || ranks > most_ranks_on_one_node) return {};
   if (always || (blocking && what == Collective::alltoall)) return {blocking ? 0 : 1, OneNodeBounds::unbounded};
   OneNodeBounds sizes = (blocking ? limits.blocking : limits.nonblocking)[static_cast<std::size_t>(what)];
   if (!blocking) sizes.least = std::max<std::int64_t>(sizes.least, 1);

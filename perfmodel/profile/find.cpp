@@ -39,15 +39,17 @@ std::string why_stale(const MachineFingerprint& profile, const MachineFingerprin
     const char* what;
     const std::string& measured;
     const std::string& now;
+    const char* remedy = "run 'bestride calibrate'";
   } fields[] = {{"CPU", profile.cpu, here.cpu},
-                {"MPI library", profile.mpi_library, here.mpi_library},
+                {"MPI library", profile.mpi_library, here.mpi_library,
+                 "run 'bestride calibrate' of a Bestride that was built with this library"},
                 {"host class", profile.host_class, here.host_class},
                 {"bestride version", profile.bestride, here.bestride},
                 {"GPU or driver", profile.gpu, here.gpu}};
   for (const auto& field : fields)
     if (!field.measured.empty() && !field.now.empty() && field.measured != field.now)
       return std::string("the profile was measured with another ") + field.what + " ('" + field.measured + "', here '" +
-             field.now + "'); run 'bestride calibrate'";
+             field.now + "'); " + field.remedy;
   return "";
 }
 

@@ -348,6 +348,9 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
 
     def test_says_what_is_wrong(self):
         self.assertIn("unknown call kind 'sned'", self.refused("--only", "sned"))
+        self.assertIn("--only ', ,' names nothing to measure", self.refused("--only", ", ,"))
+        for option in ("--only", "--output", "--mpiexec", "--nics"):
+            self.assertIn(f"{option}: the value is empty; give one", self.refused(option, ""))
         self.assertIn("--nics 'eth0,': a name is missing", self.refused("--nics", "eth0,"))
         self.assertIn("--nics is about collectives", self.refused("--nics", "eth0,eth1", "--only", "pack"))
         self.refused("--only", "collectives", "--ranks", "1")

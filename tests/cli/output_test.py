@@ -102,10 +102,10 @@ class Run(CommandTest):
 
     def test_dry_run_prints_the_environment_and_the_command(self):
         self.launcher("mpiexec", "mpiexec.hydra")
-        text = self.good("run", "--dry-run", "--report", "--disable", "--all-ranks", "--strategy", "pack", "--log", "info", "--", "mpiexec", "-n", "4",
+        text = self.good("run", "--dry-run", "--report", "--all-ranks", "--strategy", "pack", "--log", "info", "--", "mpiexec", "-n", "4",
                          "./my program", "--report", "--", "it's")
         self.assertRegex(text, r"(?m)^BESTRIDE_WATCHER=\S+$")
-        self.assertEqual(without_watcher(text), f"LD_PRELOAD={self.front}\nBESTRIDE_REPORT=1\nBESTRIDE_RECORD=keep\nBESTRIDE_DISABLE=1\nBESTRIDE_ALL_RANKS=1\nBESTRIDE_STRATEGY=pack\n"
+        self.assertEqual(without_watcher(text), f"LD_PRELOAD={self.front}\nBESTRIDE_REPORT=1\nBESTRIDE_RECORD=keep\nBESTRIDE_ALL_RANKS=1\nBESTRIDE_STRATEGY=pack\n"
                          "BESTRIDE_LOG=info\nmpiexec -n 4 './my program' --report -- 'it'\\''s'\n")
 
     def test_the_command_begins_at_the_first_word_that_is_no_option(self):
@@ -131,6 +131,14 @@ class Run(CommandTest):
 
     def test_the_exit_code_is_the_jobs(self):
         self.assertEqual(self.run_command("run", "--", "sh", "-c", "exit 42").returncode, 42)
+
+    def test_a_disabled_job_is_not_watched(self):
+        self.assertIn("BESTRIDE_DISABLE=1\n", self.good("run", "--dry-run", "--disable", "--", "true"))
+        why = "leaves every call to the MPI library, so there is nothing to watch or to report"
+        for option in ("--watch", "--report", "--metrics=/dev/null"):
+            self.assertEqual(self.refused("run", option, "--disable", "--", "true"), f"--disable {why}; leave it out")
+        done = self.run_command("run", "--watch", "--", "true", BESTRIDE_DISABLE="Yes")
+        self.assertEqual((done.returncode, done.stderr), (0, f"bestride: BESTRIDE_DISABLE=1 {why}; unset it\n"))
 
     def test_what_cant_be_run(self):
         self.assertEqual(self.refused("run", "--", "no-such-launcher", code=127),
@@ -370,7 +378,7 @@ class Explain(CommandTest):
         other = {"LD_LIBRARY_PATH": os.path.dirname(PROGRAM["OTHER_MPI"])}
         text = self.good("explain", "vector(8192,1,2,double)", **other)
         self.assertIn("\nprofile    built-in, for any MPI library\n           its curves are of MPICH 4.0 over UCX, not of Another MPI 9.9, so only what is safe "
-                      "with any library is done; 'bestride calibrate' measures it\n", text)
+                      "with any library is done; 'bestride calibrate' of a Bestride that was built with this library measures it\n", text)
         self.assertRegex(text, r"\n  respell  not possible here\n  pack     predicted \S+ us  <- chosen")
         self.assertRegex(self.good("explain", "subarray([64,64,64],[62,62,1],[1,1,1],c,double)", "--call", "isend", **other), r"  forward  .*<- chosen: ")
         path = f"{self.prefix}/profile.json"
@@ -409,7 +417,6 @@ class ExplainCollective(CommandTest):
         self.assertLess(answer["seconds"]["hierarchical"], answer["seconds"]["library"])
 
     def test_what_is_left_to_the_library(self):
-        self.assertIn("<- chosen: all ranks are on one node\n", self.good("explain", "--collective", "allreduce", "--nodes", "1", "--bytes", "1G"))
         self.assertIn("<- chosen: there are no bytes to move\n", self.good("explain", "--collective", "allreduce", "--bytes", "0"))
         self.assertIn("<- chosen: the hierarchy is not predicted to be at least 5 % faster\n", self.good("explain", "--collective", "broadcast", "--bytes", "64"))
 
@@ -419,7 +426,26 @@ class ExplainCollective(CommandTest):
         ask = lambda size, *words: self.good("explain", "--collective", "broadcast", "--bytes", size, "--nodes", "1", "--ranks", "2", *words, BESTRIDE_PROFILE=path)
         for words in ((), ("--nonblocking",)):
             for size, where in (("63", "the MPI library"), ("64", "shared memory"), ("4096", "shared memory"), ("4097", "the MPI library")):
-                self.assertIn(f"one node   {where};", ask(size, *words))
+                self.assertIn(f"  {where}  <- chosen: as measured with 2 ranks\n", ask(size, *words))
+
+    def test_on_one_node(self):
+        ask = lambda *words, **environment: self.good("explain", "--collective", "allreduce", "--bytes", "64K", "--nodes", "1", *words, **environment)
+        self.assertEqual(ask("--ranks", "2"), "collective allreduce, 64.0 KiB, blocking\nranks      2 on one node\nprofile    built-in\n"
+                         "  the MPI library\n  shared memory  <- chosen: by the built-in bounds of such sizes\n")
+        for words, environment, why in ((["--ranks", "129"], {}, "at most 128 ranks share memory"), (["--ranks", "1"], {}, "there is one rank"),
+                                        ([], {"BESTRIDE_DISABLE": "1"}, "BESTRIDE_DISABLE=1 leaves every call to it"),
+                                        ([], {"BESTRIDE_ALL_RANKS": "0"}, "BESTRIDE_ALL_RANKS=0 leaves every collective to it"),
+                                        ([], {"BESTRIDE_COLLECTIVES": "library"}, "BESTRIDE_COLLECTIVES=library forces it")):
+            self.assertIn(f"  the MPI library  <- chosen: {why}\n  shared memory\n", ask(*words, **environment))
+            answer = json.loads(ask(*words, "--json", **environment))
+            self.assertEqual([answer["choice"], answer["because"]], ["library", why])
+        self.assertNotIn("with more ranks", ask(BESTRIDE_DISABLE="1"))
+        ask = lambda *words, **environment: self.good("explain", "--collective", "alltoall", "--bytes", "1G", "--nodes", "1", *words, **environment)
+        self.assertIn("  shared memory if a datatype has gaps, else the MPI library  <- chosen: ", ask())
+        self.assertEqual(json.loads(ask("--json"))["choice"], "shared_memory_if_gaps")
+        self.assertIn("  shared memory  <- chosen: BESTRIDE_COLLECTIVES=hierarchical forces it", ask(BESTRIDE_COLLECTIVES="hierarchical"))
+        self.assertRegex(self.good("explain", "--collective", "allgather", "--bytes", "4M", "--nodes", "4", "--ranks", "8", BESTRIDE_ALL_RANKS="0"),
+                         "  library  [^\n]*<- chosen: BESTRIDE_ALL_RANKS=0 leaves ")
 
     def test_a_forced_way_is_said(self):
         for mode in ("library", "hierarchical"):
