@@ -7,10 +7,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
 #include "telemetry/report/quantity.hpp"
+#include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_call.hpp"
 
 namespace bestride::inline cli {
@@ -36,11 +38,38 @@ const char* plural(const Finding& finding, const char* one, const char* many) {
   return finding.culprits.size() == 1 ? one : many;
 }
 
+/// What a rank has noted of its end; null if it has not.
+const EndSnapshot* noted(const Finding& finding, const JobView& view) {
+  const RankSnapshot* const rank =
+      finding.cause != Cause::mpi_error || finding.culprits.empty() ? nullptr : find_rank(view, finding.culprits[0]);
+  return rank && rank->end ? &*rank->end : nullptr;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
+/// "Message truncated" of the first line, which may be "Message truncated, error stack:".
+std::string error_text(const EndSnapshot& end) {
+  const std::vector<std::string> lines = lines_of(end.text);
+  return lines.empty() ? "" : lines[0].substr(0, lines[0].find(", error stack:"));
+}
+
+/// "MPI_Recv" or "an MPI call", in which it is.
+std::string call_of(const Finding& finding, const JobView& view) {
+  const RankSnapshot* const rank = find_rank(view, finding.culprits[0]);
+  const ThreadSnapshot* const thread = rank ? leading_thread(*rank) : nullptr;
+  return thread && thread->current ? function_name(thread->current->function) : "an MPI call";
+}
+
 std::string end_text(int wait_status) {
   if (wait_status < 0) return "ended";
   if (WIFSIGNALED(wait_status)) {
-    const int signal = WTERMSIG(wait_status);
-    return "killed by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")" +
+    return "killed by signal " + std::to_string(WTERMSIG(wait_status)) + " (" + strsignal(WTERMSIG(wait_status)) + ")" +
            (WCOREDUMP(wait_status) ? ", core dumped," : "");
   }
   return "ended with exit code " + std::to_string(WEXITSTATUS(wait_status));
@@ -109,6 +138,9 @@ std::string headline(const Finding& finding, const JobView& view) {
   const std::string who = subject(finding, view);
   switch (finding.fault) {
     case Fault::crash:
+      if (const EndSnapshot* const end = noted(finding, view))
+        return who + plural(finding, " was", " were") + " ended by an MPI error in " + call_of(finding, view) + ": " +
+               error_text(*end);
       if (finding.cause == Cause::aborted) return who + " called MPI_Abort";
       return who + " " + end_text(wait_status(finding, view)) + " before MPI_Finalize";
     case Fault::stopped:
@@ -176,7 +208,11 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
       lines.push_back("rank " + std::to_string(rank->world_rank) + " is traced by process " +
                       std::to_string(rank->use.tracer));
   }
-  if (finding.fault == Fault::crash && finding.cause != Cause::aborted && wait_status(finding, view) < 0)
+  if (const EndSnapshot* const end = noted(finding, view)) {
+    const std::vector<std::string> text = lines_of(end->text);
+    for (std::size_t i = 1; i < text.size() && i < 5; ++i) lines.push_back(text[i]);
+  }
+  if (finding.fault == Fault::crash && finding.cause == Cause::killed && wait_status(finding, view) < 0)
     lines.push_back("how it ended is known to the launcher only, which reports it");
   if (finding.fault == Fault::slow && finding.cpu_share >= 0)
     lines.push_back("it gets " + percent_text(finding.cpu_share) + " of a core");
@@ -191,6 +227,9 @@ std::string advice(const Finding& finding, const JobView& view) {
   switch (finding.fault) {
     case Fault::crash: {
       if (finding.cause == Cause::aborted) return "read what the rank printed before it called MPI_Abort";
+      if (finding.cause == Cause::mpi_error)
+        return "look at the arguments of this call; the error handler of its communicator ends the job "
+               "(MPI_ERRORS_ARE_FATAL)";
       const int status = wait_status(finding, view);
       if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return "SIGKILL often comes from the kernel's out-of-memory killer (dmesg) or the batch system's memory limit";

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_size_limit.hpp"
+
 namespace bestride::inline collectives {
 namespace {
 
@@ -66,9 +68,10 @@ Window Window::create(std::size_t bytes, Pages pages) noexcept {
   // Without this limit, the reservation could exhaust the machine's memory and harm other processes.
   struct sysinfo machine;
   if (sysinfo(&machine) != 0 || bytes > machine.totalram / 8 * machine.mem_unit) return window;
+  const std::size_t all = whole(bytes);
+  if (!within_file_size_limit(all)) return window;
   const int descriptor = create_file();
   if (descriptor < 0) return window;
-  const std::size_t all = whole(bytes);
   std::byte* memory = TEMP_FAILURE_RETRY(ftruncate(descriptor, static_cast<off_t>(all))) == 0 &&
                               reserve(descriptor, pages == Pages::reserved ? 0 : all - page, all)
                           ? map(descriptor, all)

@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,6 +82,19 @@ TEST(Window, IsAFileWhereMemoryFilesAreForbidden) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no seccomp filters here";
+  EXPECT_EQ(status, 0);
+}
+
+/// The kernel would end the process by SIGXFSZ.
+TEST(Window, FailsBeyondTheFileSizeLimit) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{1 << 20, 1 << 20};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
+    _exit(Window::create(1 << 20).data() || !Window::create(1 << 19).data() ? 2 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
 }
 

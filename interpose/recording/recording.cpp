@@ -14,6 +14,7 @@
 #include "interpose/objects/runtime.hpp"
 #include "interpose/peers/launch_name.hpp"
 #include "interpose/recording/agent.hpp"
+#include "interpose/recording/error_notes.hpp"
 #include "interpose/recording/recorded_call.hpp"
 
 // The start of this object in memory; from the linker.
@@ -68,6 +69,7 @@ void Recording::begin() noexcept {
   alignas(Recording) static unsigned char storage[sizeof(Recording)];
   instance_ = new (storage) Recording(*record);
   Recorder::get().start(*record);
+  if (watched || !Settings::get().text("BESTRIDE_WATCHER").empty()) note_mpi_errors();
   // The exit code is recorded, because the launcher waits for this process: the watching process may look too late.
   on_exit([](int code, void*) { Recorder::get().set_exited(code); }, nullptr);
 }

@@ -86,6 +86,8 @@ class Detector {
   double adapted(double limit) const { return std::max(limit, 3 * longest_wait_); }
 
   void find_crashes(std::vector<Finding>& found);
+  /// The end that was noted first in this job, as the rank itself says: no order of ends overrides it.
+  std::optional<Finding> noted_end() const;
   void find_stopped(std::vector<Finding>& found) const;
   void find_unreachable(std::vector<Finding>& found) const;
   void find_mismatches(const std::vector<CollectiveMismatch>& mismatches, bool certain,

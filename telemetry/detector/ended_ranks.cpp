@@ -19,6 +19,16 @@ constexpr int most_postponed = 2;
 /// The same while a host has not answered recently.
 constexpr int most_postponed_if_unknown = 8;
 
+/// Seconds between the first of several ranks that note the same end and the others. The clocks of hosts differ.
+constexpr double together_noted = 0.05;
+/// When a rank has noted its end, seconds of the clock of its host (CLOCK_REALTIME).
+double noted_at(const RankSnapshot& rank) {
+  const std::uint64_t at = rank.end->at;
+  const double after = at >= rank.anchor_ticks ? static_cast<double>(at - rank.anchor_ticks)
+                                               : -static_cast<double>(rank.anchor_ticks - at);
+  return 1e-9 * static_cast<double>(rank.anchor_realtime) + after / rank.ticks_per_second;
+}
+
 /// True if its wait status is known and is not that of a rank that a launcher killed.
 bool ended_by_itself(const RankSnapshot& rank) {
   const int signal = rank.wait_status & 0x7f;
@@ -71,7 +81,39 @@ std::int32_t Detector::first_idle(const Ranks& gone) const {
   });
 }
 
+std::optional<Finding> Detector::noted_end() const {
+  const bool ending = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) {
+    return each.world_rank >= 0 && (each.gone() || is_in(each, "MPI_Abort"));
+  });
+  const auto ends = [ending](const RankSnapshot& each) {
+    if (!each.end || each.world_rank < 0) return false;
+    return ending;
+  };
+  const RankSnapshot* first = nullptr;
+  for (const RankSnapshot& each : ranks_)
+    if (ends(each) && (!first || noted_at(each) < noted_at(*first))) first = &each;
+  if (!first) return std::nullopt;
+  Finding crash;
+  crash.fault = Fault::crash;
+  crash.cause = Cause::mpi_error;
+  // An error in a collective call may be reported by several of its members.
+  for (const RankSnapshot& each : ranks_)
+    if (ends(each) && each.end->kind == first->end->kind && each.end->code == first->end->code &&
+        noted_at(each) < noted_at(*first) + together_noted)
+      crash.culprits.push_back(each.world_rank);
+  std::sort(crash.culprits.begin(), crash.culprits.end());
+  crash.since = now_;
+  crash.confidence = 1;
+  crash.held_up = held_up(crash.culprits, 0);
+  return crash;
+}
+
 void Detector::find_crashes(std::vector<Finding>& found) {
+  if (crashes_.empty())
+    if (auto noted = noted_end()) {
+      find_mismatches(last_graph().mismatches, true, crashes_);
+      crashes_.push_back(std::move(*noted));
+    }
   if (crashes_.empty()) {
     Ranks gone, aborted, known, first;
     double earliest = 0;

@@ -65,6 +65,30 @@ TEST_F(Detection, OfRanksThatEndThemselvesTheFirst) {
   expect_one(observe(0.25), Fault::crash, Ranks{2});
 }
 
+/// Ranks 0, 1 and 3 end before rank 2, whose MPI error made the launcher end them.
+TEST_F(Detection, AnMpiErrorThatARankHasNotedIsNotOverriddenByTheOrderOfEnds) {
+  observe(1);
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.ended_in_order = true;
+    each.ended = 101 + 1e-3 * (rank == 2 ? 9 : rank);
+    each.wait_status = 9;
+  }
+  job.ranks[2].end = EndSnapshot{EndKind::mpi_error, 1000, 6, "Invalid rank, error stack:\n"};
+  const Finding found = expect_one(observe(0.25), Fault::crash, Ranks{2});
+  EXPECT_EQ(found.cause, Cause::mpi_error);
+  EXPECT_EQ(found.confidence, 1);
+}
+
+/// An error handler has returned an error to the program, or will.
+TEST_F(Detection, AnMpiErrorOfAJobThatGoesOnIsNoFault) {
+  observe(1);
+  job.ranks[2].end = EndSnapshot{EndKind::mpi_error, 1000, 6, "Invalid rank"};
+  EXPECT_TRUE(observe(0.25).empty());
+}
+
 TEST_F(Detection, ARankThatWaitedIsNotToBlameThoughItEndedFirst) {
   observe(1);
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");

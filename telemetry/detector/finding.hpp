@@ -33,6 +33,7 @@ enum class Cause : std::uint8_t {
   unknown,
   killed,           ///< ended by a signal, exited, or not known how
   aborted,          ///< called MPI_Abort
+  mpi_error,        ///< ended by an error handler of the MPI library
   stopped,          ///< SIGSTOP, SIGTSTP
   traced,           ///< a debugger holds it
   uninterruptible,  ///< in the kernel, mostly for a file system
@@ -43,7 +44,7 @@ enum class Cause : std::uint8_t {
   finalized,        ///< is in MPI_Finalize or past it
   in_mpi,           ///< is in an MPI call
 };
-/// "killed", ...
+/// "killed", ..., "MPI error", ...
 const char* name(Cause cause) noexcept;
 
 /// A message that was sent with another tag than its receiver waits for. Ranks of MPI_COMM_WORLD.

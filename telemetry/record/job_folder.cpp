@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/file_size_limit.hpp"
 #include "telemetry/record/layout.hpp"
 #include "telemetry/record/process_state.hpp"
 
@@ -132,12 +133,16 @@ std::string job_name() {
 }
 
 Result<RecordFile*> create_record(const std::string& job, std::string* path) noexcept try {
+  const std::string name = std::to_string(getpid()) + record_suffix;
+  *path = records_folder() + "/" + job + "/" + name;
+  if (!within_file_size_limit(record_file_bytes)) {
+    errno = EFBIG;
+    return system_error(*path, "; 284 KiB are needed for each rank (ulimit -f)");
+  }
   const Descriptor root{open(record_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (root.value < 0) return system_error(std::string(record_root), "");
   const Descriptor user{open_private_folder(root.value, user_folder().c_str())};
   if (user.value < 0) return system_error(records_folder(), "; remove what is in its place");
-  const std::string name = std::to_string(getpid()) + record_suffix;
-  *path = records_folder() + "/" + job + "/" + name;
   Descriptor folder{-1}, file{-1};
   // Another rank may remove the folder while it is empty: as stale, or because it has removed its own record.
   for (int attempt = 0; file.value < 0; ++attempt) {
@@ -154,7 +159,7 @@ Result<RecordFile*> create_record(const std::string& job, std::string* path) noe
   if (const int error = posix_fallocate(file.value, 0, record_file_bytes)) {
     unlinkat(folder.value, name.c_str(), 0);
     errno = error;
-    return system_error(*path, "; 280 KiB are needed in /dev/shm for each rank");
+    return system_error(*path, "; 284 KiB are needed in /dev/shm for each rank");
   }
   void* const memory = mmap(nullptr, record_file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.value, 0);
   if (memory == MAP_FAILED) {

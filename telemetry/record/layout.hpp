@@ -17,8 +17,8 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 8;
-inline constexpr std::size_t record_file_bytes = 280 * 1024;
+inline constexpr std::uint32_t record_version = 9;
+inline constexpr std::size_t record_file_bytes = 284 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
 inline constexpr unsigned main_ring_size = 1024;  ///< calls remembered of the thread that made the first call
@@ -308,6 +308,22 @@ struct SiteEffects {
   Shared<std::uint16_t> served[max_sites];  ///< bits of Served
 };
 
+/// What a process notes of its own end, before it is ended.
+enum class EndKind : std::uint32_t {
+  mpi_error = 0,  ///< an error that the MPI library passes to an error handler; ended by it if it does not return
+};
+inline constexpr unsigned end_kinds = 1;
+
+/// One for each EndKind. `calls` is stored last and cleared first.
+struct EndNote {
+  Shared<std::uint64_t> calls;   ///< 1 + the calls that its thread had begun; 0: there is no note
+  Shared<std::uint64_t> at;      ///< ticks
+  Shared<std::uint32_t> thread;  ///< slot, or no_index
+  Shared<std::int32_t> code;     ///< class of the MPI error
+  char text[488];                ///< of the error; lines end with '\n'
+};
+static_assert(sizeof(EndNote) == 512);
+
 struct RecordFile {
   RecordHeader header;
   alignas(64) SiteEffects effects;
@@ -323,6 +339,7 @@ struct RecordFile {
   SiteRecord other_sites;  ///< calls and bytes of the places that did not fit
   ModuleRecord modules[max_modules];
   FrameRecord frames[max_frames];
+  alignas(64) EndNote ends[end_kinds];
   alignas(64) unsigned char main_wait_list[main_wait_list_bytes];
   unsigned char wait_lists[max_threads - 1][wait_list_bytes];  ///< of thread slots from 1
 

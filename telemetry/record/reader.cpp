@@ -17,12 +17,13 @@ namespace {
 
 constexpr std::size_t deepest_stack = 64;
 
-/// Text of a fixed field, which may lack its end. Control characters become '?': the text goes to terminals.
+/// Text of a fixed field, which may lack its end. Control characters except `kept` become '?': the text goes to
+/// terminals.
 template <std::size_t size>
-std::string text(const char (&field)[size]) {
+std::string text(const char (&field)[size], char kept = '?') {
   std::string result(field, strnlen(field, size));
   for (char& c : result)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    if ((static_cast<unsigned char>(c) < 0x20 || c == 0x7f) && c != kept) c = '?';
   return result;
 }
 
@@ -44,6 +45,7 @@ class SnapshotMaker {
     for (std::uint32_t i = 0; i < site_count(); ++i) site(i);
     for (const PeerRecord& record : file().peers) peer(record);
     messages();
+    end_note(EndKind::mpi_error);
     return std::move(rank_);
   }
 
@@ -259,6 +261,20 @@ class SnapshotMaker {
     rank_.messages.push_back({in == 0 ? no_index : communicator_index(in - 1), static_cast<std::uint32_t>(key) - 1,
                               (flags & received_flag) != 0, from.tag.get(), from.together.get(), from.number.get(),
                               from.bytes.get(), at(0), at(from.waited.get()), at(from.completed.get())});
+  }
+
+  void end_note(EndKind kind) {
+    const EndNote& from = file().ends[static_cast<unsigned>(kind)];
+    const std::uint64_t calls = from.calls.get();
+    if (calls == 0 || calls == ~std::uint64_t{0}) return;  // none, or not whole
+    // An error handler that leaves the call, as by longjmp(), leaves the note, too.
+    if (kind == EndKind::mpi_error &&
+        std::any_of(rank_.threads.begin(), rank_.threads.end(), [&](const ThreadSnapshot& thread) {
+          return thread.slot == from.thread.get() && (!thread.in_mpi || thread.calls + 1 != calls);
+        }))
+      return;
+    if (rank_.end && rank_.end->at <= from.at.get()) return;
+    rank_.end = EndSnapshot{kind, from.at.get(), from.code.get(), text(from.text, '\n')};
   }
 
   void messages() {

@@ -131,6 +131,14 @@ struct MessageSnapshot {
   std::uint64_t posted = 0, waited = 0, completed = 0;  ///< not ascending in a mixture of two messages
 };
 
+/// As EndNote; an MPI error only if its thread is still in the call.
+struct EndSnapshot {
+  EndKind kind = EndKind::mpi_error;
+  std::uint64_t at = 0;  ///< ticks
+  std::int32_t code = 0;
+  std::string text;  ///< lines end with '\n'
+};
+
 struct RankSnapshot {
   std::string path;  ///< of the record file
   std::string job, host, executable, abi, watcher, launch;
@@ -154,6 +162,7 @@ struct RankSnapshot {
   std::int32_t world_size = 0;
   /// The writer had the same table of functions. If not, every `function` is no_function.
   bool functions_known = false;
+  std::optional<EndSnapshot> end;  ///< what the process has noted of its end: the first that it has noted
   double ticks_per_second = 1;
   std::uint64_t anchor_ticks = 0;
   std::int64_t anchor_realtime = 0;  ///< nanoseconds

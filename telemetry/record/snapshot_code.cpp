@@ -58,6 +58,8 @@ constexpr auto message = [](auto& archive, auto& m) {
   archive(m.communicator, m.peer, m.received, m.tag, m.together, m.number, m.bytes, m.posted, m.waited, m.completed);
 };
 
+constexpr auto end_note = [](auto& archive, auto& e) { archive(e.kind, e.at, e.code, e.text); };
+
 template <class Archive, class Rank>
 void visit_rank(Archive& archive, Rank& r) {
   archive(r.partial);
@@ -66,6 +68,7 @@ void visit_rank(Archive& archive, Rank& r) {
           r.functions_known, r.ticks_per_second, r.anchor_ticks, r.anchor_realtime, r.read_at, r.sampling,
           r.threads_dropped, r.communicators_dropped, r.requests_dropped, r.peers_dropped, r.sites_dropped,
           r.ticks_per_record, r.other_sends, r.other_receives, r.torn);
+  archive.maybe(r.end, end_note);
   archive.list(r.threads, max_threads, thread);
   archive.list(r.communicators, max_communicators, communicator);
   archive.list(r.requests, max_requests, request);
@@ -90,8 +93,8 @@ bool is_valid(const RankSnapshot& rank) {
            function_valid(t.poll_function) && t.slot < max_threads;
   };
   return rank.state <= ProcessState::finalized && rank.world_rank >= -1 &&
-         rank.world_rank < std::max(rank.world_size, 1) && rank.ticks_per_second > 0 &&
-         std::all_of(rank.threads.begin(), rank.threads.end(), calls_valid) &&
+         (!rank.end || rank.end->kind <= EndKind::mpi_error) && rank.world_rank < std::max(rank.world_size, 1) &&
+         rank.ticks_per_second > 0 && std::all_of(rank.threads.begin(), rank.threads.end(), calls_valid) &&
          std::all_of(rank.communicators.begin(), rank.communicators.end(),
                      [](const CommunicatorSnapshot& c) {
                        return c.index < max_communicators && c.kind > CommunicatorKind::free &&

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/recording/error_notes.hpp"
+
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "interpose/mpi/functions.hpp"
+#include "interpose/mpi/imports.hpp"
+#include "telemetry/record/end_notes.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+/// A function of MPICH that passes an error of a communicator, window, group or session to its handler, which may not
+/// return. `object`: the library's structure, or null.
+using ReturnError = int(void* object, const char* function, int error);
+
+constexpr const char* names[] = {"MPIR_Err_return_comm", "MPIR_Err_return_win", "MPIR_Err_return_group",
+                                 "MPIR_Err_return_session", "MPIR_Err_return_session_init"};
+constexpr std::size_t count = std::size(names);
+void* originals[count];
+/// The reporting functions call each other.
+thread_local constinit bool noting __attribute__((tls_model("initial-exec"))) = false;
+
+void note_error(int error) noexcept {
+  char text[MPI_MAX_ERROR_STRING + 1] = "";
+  int length = 0, error_class = MPI_ERR_UNKNOWN;
+  real.Error_class(error, &error_class);
+  if (real.Error_string(error, text, &length) != MPI_SUCCESS) length = 0;
+  note_end(EndKind::mpi_error, error_class, std::string_view(text, static_cast<std::size_t>(length)));
+}
+
+template <std::size_t which>
+int return_error(void* object, const char* function, int error) {
+  const auto original = reinterpret_cast<ReturnError*>(originals[which]);
+  if (std::exchange(noting, true)) return original(object, function, error);
+  note_error(error);
+  // An error handler may leave this by longjmp(); the note is then not of the thread's current call.
+  noting = false;
+  const int result = original(object, function, error);
+  withdraw_end(EndKind::mpi_error);
+  return result;
+}
+
+template <std::size_t... which>
+void replace_all(std::index_sequence<which...>) noexcept {
+  const void* const inside = reinterpret_cast<const void*>(real.Wait);
+  (replace_import(inside, names[which], reinterpret_cast<void*>(&return_error<which>), &originals[which]), ...);
+}
+
+}  // namespace
+
+void note_mpi_errors() noexcept { replace_all(std::make_index_sequence<count>()); }
+
+}  // namespace bestride::inline interpose

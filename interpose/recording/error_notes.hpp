@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Notes each error that the MPI library reports before the library passes it to an error handler. The default handler
+// ends the process, and the launcher then ends the others, so the order of ends does not tell whose error it was.
+//
+// The functions of MPICH that choose the handler are exported and are called through the library's own table of
+// imports (4.0 to 5.0, and Intel MPI), where they are replaced. Alternative considered: an error handler on each
+// communicator, which MPI_Comm_get_errhandler would show, and which new communicators inherit.
+
+namespace bestride::inline interpose {
+
+/// From now on errors are noted in the record. Does nothing if the library has no such function. Called once, after
+/// recording has begun.
+void note_mpi_errors() noexcept;
+
+}  // namespace bestride::inline interpose
