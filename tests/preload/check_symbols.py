@@ -20,7 +20,7 @@ PRELOAD_UNDEFINED = set("""
     __cxa_finalize __errno_location __gmon_start__ _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __stack_chk_fail
     __snprintf_chk __vsnprintf_chk __strcpy_chk
     _r_debug access clock_gettime pthread_setcancelstate dl_iterate_phdr dladdr dladdr1 dlclose dlerror dlinfo dlopen dlsym getenv memcpy snprintf strchr strcmp strcpy
-    strlen strncmp strrchr syscall vsnprintf write""".split())
+    strcasecmp strlen strncmp strrchr syscall vsnprintf write""".split())
 # A backend contains its C++ runtime. It may not have undefined symbols of MPI, CUDA or the C++ library.
 BACKEND_UNDEFINED_NEVER = r"P?MPIX?_|mpi_|ompi_|MPIR_|cu[A-Z]|cuda|_ZNSt|_ZNKSt|_ZSt|__cxa_throw|__gxx_personality"
 
