@@ -15,18 +15,18 @@
 namespace fault_lab {
 namespace {
 
-void write_null() {
+__attribute__((noinline)) void write_null() {
   volatile int* volatile nowhere = nullptr;
   *nowhere = 1;
 }
 
-void divide_by_zero() {
+__attribute__((noinline)) void divide_by_zero() {
   volatile int zero = 0, quotient = 1;
   quotient = quotient / zero;
   std::raise(SIGFPE);  // not every processor traps
 }
 
-void read_past_end() {
+__attribute__((noinline)) void read_past_end() {
   const int file = memfd_create("fault_lab", MFD_CLOEXEC);
   const auto* const page = static_cast<const volatile char*>(mmap(nullptr, 1, PROT_READ, MAP_SHARED, file, 0));
   static_cast<void>(page[0]);
@@ -40,7 +40,7 @@ __attribute__((noinline)) int recurse(volatile char* from) {
 }
 
 /// No exception leaves this function, so it ends the program as an exception that nobody catches.
-void allocate_until_limit() noexcept {
+__attribute__((noinline)) void allocate_until_limit() noexcept {
   constexpr std::size_t part = 1 << 20, more = 32 * part;
   long pages = 0;
   if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
@@ -65,7 +65,7 @@ void exceed_file_size() {
     if (write(file, data.data(), 2 * limit) < 0) break;
 }
 
-void write_to_full_disk() {
+__attribute__((noinline)) void write_to_full_disk() {
   const int file = open("/dev/full", O_WRONLY | O_CLOEXEC);
   if (file >= 0 && write(file, "checkpoint", 10) == 10) return;
   std::fprintf(stderr, "fault_lab: can't write the checkpoint: %s\n", std::strerror(errno));

@@ -53,6 +53,12 @@ constexpr KindEntry on(Place place, int ranks, KindEntry entry) {
   return entry;
 }
 
+/// Its verdict shows this function.
+constexpr KindEntry in(const char* function, KindEntry entry) {
+  entry.function = function;
+  return entry;
+}
+
 constexpr KindEntry threaded(KindEntry entry) {
   entry.threads = true;
   return entry;
@@ -66,21 +72,24 @@ constexpr KindEntry all_are_culprits(KindEntry entry) {
 constexpr KindEntry kinds[] = {
     crash_kind(Kind::sigkill, "sigkill", End::signal, SIGKILL,
                "the rank gets SIGKILL, as from the kernel's OOM killer"),
-    crash_kind(Kind::sigsegv, "sigsegv", End::signal, SIGSEGV, "writes through a null pointer"),
-    crash_kind(Kind::sigabrt, "sigabrt", End::signal, SIGABRT, "calls abort()"),
-    crash_kind(Kind::sigfpe, "sigfpe", End::signal, SIGFPE, "divides an integer by zero"),
-    crash_kind(Kind::sigbus, "sigbus", End::signal, SIGBUS, "reads a mapped file past its end"),
-    crash_kind(Kind::sigill, "sigill", End::signal, SIGILL, "executes an invalid instruction"),
+    in("write_null", crash_kind(Kind::sigsegv, "sigsegv", End::signal, SIGSEGV, "writes through a null pointer")),
+    in("crash", crash_kind(Kind::sigabrt, "sigabrt", End::signal, SIGABRT, "calls abort()")),
+    in("divide_by_zero", crash_kind(Kind::sigfpe, "sigfpe", End::signal, SIGFPE, "divides an integer by zero")),
+    in("read_past_end", crash_kind(Kind::sigbus, "sigbus", End::signal, SIGBUS, "reads a mapped file past its end")),
+    in("crash", crash_kind(Kind::sigill, "sigill", End::signal, SIGILL, "executes an invalid instruction")),
     crash_kind(Kind::sigterm, "sigterm", End::signal, SIGTERM, "gets SIGTERM, as from a batch system"),
-    crash_kind(Kind::stack_overflow, "stack_overflow", End::signal, SIGSEGV, "recurses until the stack is full"),
-    crash_kind(Kind::out_of_memory, "out_of_memory", End::signal, SIGABRT,
-               "allocates until a limit of its address space; the exception ends the program"),
+    in("recurse",
+       crash_kind(Kind::stack_overflow, "stack_overflow", End::signal, SIGSEGV, "recurses until the stack is full")),
+    in("allocate_until_limit",
+       crash_kind(Kind::out_of_memory, "out_of_memory", End::signal, SIGABRT,
+                  "allocates until a limit of its address space; the exception ends the program")),
     crash_kind(Kind::file_size_limit, "file_size_limit", End::signal, SIGXFSZ,
                "writes a file past the limit of its size"),
-    crash_kind(Kind::disk_full, "disk_full", End::exit, 28, "a checkpoint fails with ENOSPC; exits with code 28"),
+    in("write_to_full_disk",
+       crash_kind(Kind::disk_full, "disk_full", End::exit, 28, "a checkpoint fails with ENOSPC; exits with code 28")),
     crash_kind(Kind::exit_0, "exit_0", End::exit, 0, "calls _exit(0) without MPI_Finalize"),
-    crash_kind(Kind::exit_3, "exit_3", End::exit, 3, "calls exit(3) without MPI_Finalize"),
-    crash_kind(Kind::mpi_abort, "mpi_abort", End::exit, 5, "calls MPI_Abort with code 5"),
+    in("crash", crash_kind(Kind::exit_3, "exit_3", End::exit, 3, "calls exit(3) without MPI_Finalize")),
+    in("crash", crash_kind(Kind::mpi_abort, "mpi_abort", End::exit, 5, "calls MPI_Abort with code 5")),
 
     stall_kind(Kind::sigstop, "sigstop", true, "stopped by SIGSTOP"),
     stall_kind(Kind::spin, "spin", true, "an infinite loop that uses the CPU"),

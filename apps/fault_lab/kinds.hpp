@@ -97,6 +97,7 @@ struct KindEntry {
   bool threads;    ///< needs MPI_THREAD_MULTIPLE
   bool resumable;  ///< ends after --fault-seconds if that is given
   const char* description;
+  const char* function = nullptr;  ///< in which the program ends; null if it is not known to itself
 };
 
 /// All kinds, in the order of the enumeration. Static storage.

@@ -69,6 +69,7 @@ std::string list_as_json(const Options& options, int ranks) {
     text += format("\"end\": \"%s\", \"code\": %d, \"ranks\": %d, \"threads\": %s, \"resumable\": %s, ",
                    name_of(end_of(entry, options)), entry.code, entry.ranks, entry.threads ? "true" : "false",
                    entry.resumable ? "true" : "false");
+    if (entry.function) text += format("\"function\": \"%s\", ", entry.function);
     text += format("\"description\": \"%s\"}", entry.description);
     separator = ",\n";
   }

@@ -46,8 +46,8 @@ void LoneWatch::observe(JobPhase phase) {
   const WatchedJob::Changes changes = job_.observe(seconds(), phase);
   for (const std::size_t i : changes.begun) {
     const Finding& finding = job_.reported()[i].finding;
-    const bool stacks = wants_stacks(finding);
-    if (stacks) stacks_ = merge_host_stacks({take_host_stacks(job_.ranks(), false)});
+    const bool stacks = wants_stacks(finding, job_.view());
+    if (stacks) stacks_ = merge_host_stacks({take_host_stacks(ranks_with_stacks(finding, job_.ranks()), false)});
     const std::string text =
         finding_text(finding, job_.view(), stacks ? &*stacks_ : nullptr, seconds() - finding.since, false);
     std::fprintf(stderr, "%s  file: %s\n", text.c_str(), path_.c_str());

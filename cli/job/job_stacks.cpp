@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cli/job/rank_list.hpp"
+#include "telemetry/record/job_folder.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -31,16 +32,21 @@ std::string owners_text(const std::vector<StackFailure>& failures) {
 
 }  // namespace
 
+bool has_left_stack(const RankSnapshot& rank) noexcept { return !rank.alive && rank.end.has_value(); }
+
 HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_frames) {
   HostStacks result;
   FrameNames names;
   for (const RankSnapshot& rank : ranks) {
-    if (!rank.alive || rank.remote) continue;
-    if (!rank.visible) {
+    if (rank.remote || (!rank.alive && !has_left_stack(rank))) continue;
+    if (rank.alive && !rank.visible) {
       result.failures.push_back({rank.world_rank, rank.pid, 0, "it is in another pid namespace"});
       continue;
     }
-    const auto process = take_stacks(rank.pid);
+    auto process = rank.alive ? take_stacks(rank.pid) : read_crash_stack(crash_path(rank.path), rank.pid);
+    if (process && process->executable.empty()) process->executable = rank.executable;
+    // An MPI error ends its process in a way that may leave nothing.
+    if (!process && !rank.alive && rank.end->kind == EndKind::mpi_error) continue;
     if (!process) {
       result.failures.push_back({rank.world_rank, rank.pid, 0, process.error().text});
       continue;
@@ -53,6 +59,7 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
       }
       if (!thread.cut.empty()) result.cut.push_back({rank.world_rank, rank.pid, thread.tid, thread.cut});
       std::vector<NamedFrame> frames = names.name(*process, thread);
+      if (!all_frames && !thread.main && is_library_thread(frames)) continue;
       if (!all_frames) frames = without_library_frames(frames, process->executable);
       result.stacks.push_back(
           {rank.world_rank, thread_group(*process, thread), !thread.cut.empty(), std::move(frames)});
@@ -60,6 +67,16 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
   }
   result.problems = names.problems();
   return result;
+}
+
+void keep_ranks(HostStacks& stacks, const std::vector<RankSnapshot>& ranks) {
+  const auto is_other = [&](const auto& each) {
+    return std::none_of(ranks.begin(), ranks.end(),
+                        [&](const RankSnapshot& rank) { return rank.world_rank == each.rank; });
+  };
+  std::erase_if(stacks.stacks, is_other);
+  std::erase_if(stacks.failures, is_other);
+  std::erase_if(stacks.cut, is_other);
 }
 
 JobStacks merge_host_stacks(const std::vector<HostStacks>& hosts) {

@@ -34,9 +34,16 @@ struct JobStacks {
   std::set<std::string> problems;
 };
 
-/// Takes the stacks of those of the ranks that are alive and visible on this host. Stops each thread for about 0.1 ms.
-/// `all_frames`: with those of the MPI library, of libbestride, and outside main.
+/// True if it has ended and may have left the stack of its end.
+bool has_left_stack(const RankSnapshot& rank) noexcept;
+
+/// Takes the stacks of those of the ranks that are alive and visible on this host, each of whose threads is stopped for
+/// about 0.1 ms, and those that ranks of this host have left that have ended.
+/// `all_frames`: with those of the MPI library, of libbestride, and outside main, and with the threads of these
+/// libraries.
 HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_frames);
+/// Leaves out what is of other ranks.
+void keep_ranks(HostStacks& stacks, const std::vector<RankSnapshot>& ranks);
 JobStacks merge_host_stacks(const std::vector<HostStacks>& hosts);
 
 /// The tree and what is missing, in at most `most_lines` + 2 lines.

@@ -38,11 +38,22 @@ const char* plural(const Finding& finding, const char* one, const char* many) {
   return finding.culprits.size() == 1 ? one : many;
 }
 
-/// What a rank has noted of its end; null if it has not.
-const EndSnapshot* noted(const Finding& finding, const JobView& view) {
+/// What the first culprit has noted of its end in this way; null if it has not.
+const EndSnapshot* noted(const Finding& finding, const JobView& view, EndKind kind) {
   const RankSnapshot* const rank =
-      finding.cause != Cause::mpi_error || finding.culprits.empty() ? nullptr : find_rank(view, finding.culprits[0]);
-  return rank && rank->end ? &*rank->end : nullptr;
+      finding.fault != Fault::crash || finding.culprits.empty() ? nullptr : find_rank(view, finding.culprits[0]);
+  return rank && rank->end && rank->end->kind == kind ? &*rank->end : nullptr;
+}
+
+/// "advect (field.c:12)": the innermost frame of the culprits of which a line is known; "" if they crashed at
+/// different places, or if their stacks are not known.
+std::string crash_place(const Finding& finding, const JobStacks* stacks) {
+  const StackNode* node = stacks && !stacks->tree.empty() ? &stacks->tree.front() : nullptr;
+  if (!node || !node->children.empty() || node->ranks != finding.culprits) return "";
+  const auto named =
+      std::find_if(node->frames.rbegin(), node->frames.rend(), [](const NamedFrame& frame) { return frame.line > 0; });
+  const NamedFrame& frame = named != node->frames.rend() ? *named : node->frames.back();
+  return frame_text(frame);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -66,11 +77,16 @@ std::string call_of(const Finding& finding, const JobView& view) {
   return thread && thread->current ? function_name(thread->current->function) : "an MPI call";
 }
 
+/// "signal 11 (Segmentation fault)".
+std::string signal_text(int signal) {
+  const char* const text = strsignal(signal);
+  return "signal " + std::to_string(signal) + " (" + (text ? text : "unknown") + ")";
+}
+
 std::string end_text(int wait_status) {
   if (wait_status < 0) return "ended";
   if (WIFSIGNALED(wait_status)) {
-    return "killed by signal " + std::to_string(WTERMSIG(wait_status)) + " (" + strsignal(WTERMSIG(wait_status)) + ")" +
-           (WCOREDUMP(wait_status) ? ", core dumped," : "");
+    return "killed by " + signal_text(WTERMSIG(wait_status)) + (WCOREDUMP(wait_status) ? ", core dumped," : "");
   }
   return "ended with exit code " + std::to_string(WEXITSTATUS(wait_status));
 }
@@ -134,15 +150,27 @@ int wait_status(const Finding& finding, const JobView& view) {
   return -1;
 }
 
-std::string headline(const Finding& finding, const JobView& view) {
+std::string headline(const Finding& finding, const JobView& view, const JobStacks* stacks) {
   const std::string who = subject(finding, view);
   switch (finding.fault) {
-    case Fault::crash:
-      if (const EndSnapshot* const end = noted(finding, view))
-        return who + plural(finding, " was", " were") + " ended by an MPI error in " + call_of(finding, view) + ": " +
-               error_text(*end);
-      if (finding.cause == Cause::aborted) return who + " called MPI_Abort";
-      return who + " " + end_text(wait_status(finding, view)) + " before MPI_Finalize";
+    case Fault::crash: {
+      const std::string place = crash_place(finding, stacks), in = place.empty() ? "" : " in " + place;
+      if (const EndSnapshot* const end = noted(finding, view, EndKind::signal)) {
+        const bool late = find_rank(view, finding.culprits[0])->state == ProcessState::finalized;
+        return who + plural(finding, " was", " were") + " ended by " + signal_text(end->code) + in +
+               (late ? ", after MPI_Finalize" : "");
+      }
+      if (const EndSnapshot* const end = noted(finding, view, EndKind::exception)) {
+        const std::vector<std::string> text = lines_of(end->text);
+        return who + plural(finding, " was", " were") + " ended by an exception of Python" +
+               (text.size() > 1 ? " in " + text[1] : "") + (text.empty() ? "" : ": " + text[0]);
+      }
+      if (const EndSnapshot* const end = noted(finding, view, EndKind::mpi_error))
+        return who + plural(finding, " was", " were") + " ended by an MPI error in " + call_of(finding, view) +
+               (place.empty() ? "" : ", called in " + place) + ": " + error_text(*end);
+      if (finding.cause == Cause::aborted) return who + " called MPI_Abort" + in;
+      return who + " " + end_text(wait_status(finding, view)) + in + " before MPI_Finalize";
+    }
     case Fault::stopped:
       return who + plural(finding, " is ", " are ") +
              (finding.cause == Cause::traced ? "held by a debugger" : "stopped by a signal");
@@ -208,11 +236,18 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
       lines.push_back("rank " + std::to_string(rank->world_rank) + " is traced by process " +
                       std::to_string(rank->use.tracer));
   }
-  if (const EndSnapshot* const end = noted(finding, view)) {
+  if (const EndSnapshot* const end = noted(finding, view, EndKind::signal); end && !end->text.empty())
+    lines.push_back(lines_of(end->text)[0]);
+  if (const EndSnapshot* const end = noted(finding, view, EndKind::exception)) {
+    const std::vector<std::string> text = lines_of(end->text);
+    for (std::size_t i = 2; i < text.size() && i < 6; ++i) lines.push_back("called by " + text[i]);
+  }
+  if (const EndSnapshot* const end = noted(finding, view, EndKind::mpi_error)) {
     const std::vector<std::string> text = lines_of(end->text);
     for (std::size_t i = 1; i < text.size() && i < 5; ++i) lines.push_back(text[i]);
   }
-  if (finding.fault == Fault::crash && finding.cause == Cause::killed && wait_status(finding, view) < 0)
+  if (finding.fault == Fault::crash && finding.cause == Cause::killed && wait_status(finding, view) < 0 &&
+      !noted(finding, view, EndKind::signal))
     lines.push_back("how it ended is known to the launcher only, which reports it");
   if (finding.fault == Fault::slow && finding.cpu_share >= 0)
     lines.push_back("it gets " + percent_text(finding.cpu_share) + " of a core");
@@ -227,9 +262,16 @@ std::string advice(const Finding& finding, const JobView& view) {
   switch (finding.fault) {
     case Fault::crash: {
       if (finding.cause == Cause::aborted) return "read what the rank printed before it called MPI_Abort";
+      if (finding.cause == Cause::exception)
+        return "the traceback is in the rank's output; 'python -m mpi4py SCRIPT' ends all ranks when one has an "
+               "exception";
       if (finding.cause == Cause::mpi_error)
         return "look at the arguments of this call; the error handler of its communicator ends the job "
                "(MPI_ERRORS_ARE_FATAL)";
+      if (const EndSnapshot* const end = noted(finding, view, EndKind::signal); end && end->text == "stack overflow\n")
+        return "look for a recursion without end and for large local arrays; 'ulimit -s' shows the limit of the stack";
+      if (noted(finding, view, EndKind::signal))
+        return "look at this place; run with a debugger or core dumps to see its variables";
       const int status = wait_status(finding, view);
       if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return "SIGKILL often comes from the kernel's out-of-memory killer (dmesg) or the batch system's memory limit";
@@ -267,16 +309,27 @@ std::string advice(const Finding& finding, const JobView& view) {
   return "";
 }
 
-bool wants_stacks(const Finding& finding) {
-  return finding.fault != Fault::crash && finding.fault != Fault::slow && finding.fault != Fault::slow_communication &&
+bool wants_stacks(const Finding& finding, const JobView& view) {
+  if (finding.cause == Cause::exception) return false;  // the interpreter's
+  if (finding.fault == Fault::crash) return !ranks_with_stacks(finding, view.job.ranks).empty();
+  return finding.fault != Fault::slow && finding.fault != Fault::slow_communication &&
          finding.fault != Fault::unreachable;
+}
+
+std::vector<RankSnapshot> ranks_with_stacks(const Finding& finding, const std::vector<RankSnapshot>& ranks) {
+  std::vector<RankSnapshot> chosen;
+  for (const RankSnapshot& rank : ranks)
+    if (finding.fault != Fault::crash ||
+        (has_left_stack(rank) && std::binary_search(finding.culprits.begin(), finding.culprits.end(), rank.world_rank)))
+      chosen.push_back(rank);
+  return chosen;
 }
 
 std::string finding_text(const Finding& finding, const JobView& view, const JobStacks* stacks, double seconds,
                          bool colour) {
   std::string text = colour ? "\033[1;31m" : "";
-  text +=
-      "bestride: " + std::string(name(finding.fault)) + ": " + headline(finding, view) + (colour ? "\033[0m\n" : "\n");
+  text += "bestride: " + std::string(name(finding.fault)) + ": " + headline(finding, view, stacks) +
+          (colour ? "\033[0m\n" : "\n");
   const auto line = [&](const std::string& content) { text += "  " + content + "\n"; };
   CallSites sites;
   std::vector<RankGroup> groups = rank_groups(view, sites);

@@ -10,8 +10,9 @@
 
 namespace bestride::inline cli {
 
-/// "rank 3 (pid 4711 on node1) was killed by signal 11 (Segmentation fault) before MPI_Finalize".
-std::string headline(const Finding& finding, const JobView& view);
+/// "rank 3 (pid 4711 on node1) was ended by signal 11 (Segmentation fault) in advect (field.c:12)". `stacks`: of the
+/// job, or null.
+std::string headline(const Finding& finding, const JobView& view, const JobStacks* stacks);
 /// Facts that led to it, a line each.
 std::vector<std::string> evidence(const Finding& finding, const JobView& view);
 /// What the user should do now; one line.
@@ -20,8 +21,10 @@ std::string advice(const Finding& finding, const JobView& view);
 /// How a crashed rank ended, as of waitpid; -1: not known, or no crash.
 int wait_status(const Finding& finding, const JobView& view);
 
-/// True if the stacks of the ranks help: they are alive and go on waiting.
-bool wants_stacks(const Finding& finding);
+/// True if stacks help: the ranks are alive and go on waiting, or the culprit has left the stack of its crash.
+bool wants_stacks(const Finding& finding, const JobView& view);
+/// Those of the ranks whose stacks help: of a crash, its culprits.
+std::vector<RankSnapshot> ranks_with_stacks(const Finding& finding, const std::vector<RankSnapshot>& ranks);
 
 /// The verdict as it is printed: at most 40 lines. `seconds`: since the finding's culprits made progress. `stacks`: of
 /// the job, or null.

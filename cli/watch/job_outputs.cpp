@@ -16,11 +16,11 @@ constexpr std::size_t stack_lines_shown = 60;
 
 }  // namespace
 
-MpiReport JobOutputs::report_of(const WatchedJob& job, CallSites& places) const {
+MpiReport JobOutputs::report_of(const WatchedJob& job, CallSites& places, const JobStacks* stacks) const {
   MpiReport report = make_mpi_report(job.view(), job.started(), places);
   for (const Reported& reported : job.reported()) {
     const Finding& finding = reported.finding;
-    report.findings.push_back({name(finding.fault), headline(finding, job.view()), advice(finding, job.view()),
+    report.findings.push_back({name(finding.fault), headline(finding, job.view(), stacks), advice(finding, job.view()),
                                finding.since, reported.found, reported.ended, finding.culprits,
                                evidence(finding, job.view())});
   }
@@ -47,13 +47,13 @@ void JobOutputs::refresh(const WatchedJob& job, double seconds) {
     return;
   refreshed_[job.name()] = seconds;
   CallSites places;
-  write_metrics(job, mpi_metrics(report_of(job, places)));
+  write_metrics(job, mpi_metrics(report_of(job, places, nullptr)));
 }
 
 void JobOutputs::finish(const WatchedJob& job, int exit_code, const JobStacks* stacks) {
   if (!options_.report && options_.metrics.empty()) return;
   CallSites places;
-  MpiReport report = report_of(job, places);
+  MpiReport report = report_of(job, places, stacks);
   report.launcher_exit_code = exit_code;
   write_metrics(job, mpi_metrics(report));
   if (!options_.report) return;

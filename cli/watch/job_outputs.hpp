@@ -30,7 +30,7 @@ class JobOutputs {
  private:
   void write(const std::string& path, const std::string& text);
   std::string path_of(const WatchedJob& job, const char* ending) const;
-  MpiReport report_of(const WatchedJob& job, CallSites& places) const;
+  MpiReport report_of(const WatchedJob& job, CallSites& places, const JobStacks* stacks) const;
   void write_metrics(const WatchedJob& job, const std::string& text);
 
   const OutputOptions options_;

@@ -29,10 +29,10 @@ void write_slow_path(JsonWriter& json, const SlowPath& path) {
   json.close_object();
 }
 
-void write_finding(JsonWriter& json, const Reported& reported, const JobView& view) {
+void write_finding(JsonWriter& json, const Reported& reported, const JobView& view, const JobStacks* stacks) {
   const Finding& finding = reported.finding;
   json.open_object().member("class", name(finding.fault)).member("cause", name(finding.cause));
-  json.member("text", headline(finding, view)).member("advice", advice(finding, view));
+  json.member("text", headline(finding, view, stacks)).member("advice", advice(finding, view));
   write_ranks(json, "culprits", finding.culprits);
   write_ranks(json, "held_up", finding.held_up);
   json.member("since", finding.since).member("found", reported.found);
@@ -85,7 +85,7 @@ std::string verdict_json(const WatchedJob& job, double seconds, int exit_code, c
   const WatchCost cost = watch_cost(job, seconds);
   json.key("overhead").open_object().member("watcher", cost.watcher).member("recording", cost.recording).close_object();
   json.key("findings").open_array();
-  for (const Reported& reported : job.reported()) write_finding(json, reported, job.view());
+  for (const Reported& reported : job.reported()) write_finding(json, reported, job.view(), stacks);
   json.close_array().key("job");
   write_job(json, job.view(), calls_written, stacks);
   json.close_object();

@@ -242,20 +242,25 @@ class Watch {
     for (const std::size_t i : changes.begun) {
       const Finding& finding = job.reported()[i].finding;
       new_finding = true;
-      if (wants_stacks(finding)) stacks_[job.name()] = take_stacks(key, job);
+      const bool stacks = wants_stacks(finding, job.view());
+      if (stacks) stacks_[job.name()] = take_stacks(key, job, finding);
       if (++printed_[job.name()] <= most_verdicts)
-        say(finding_text(finding, job.view(), wants_stacks(finding) ? stacks_of(job) : nullptr,
-                         seconds() - finding.since, colour_wanted(STDERR_FILENO)));
+        say(finding_text(finding, job.view(), stacks ? stacks_of(job) : nullptr, seconds() - finding.since,
+                         colour_wanted(STDERR_FILENO)));
       act_on(finding);
     }
     if (new_finding || !changes.ended.empty()) write(job, -1, new_finding);
   }
 
-  JobStacks take_stacks(const std::string& key, const WatchedJob& job) {
+  JobStacks take_stacks(const std::string& key, const WatchedJob& job, const Finding& finding) {
     agents_.ask_for_stacks(seconds());
-    std::vector<HostStacks> hosts{take_host_stacks(job.ranks(), false)};
+    const std::vector<RankSnapshot> wanted = ranks_with_stacks(finding, job.ranks());
+    std::vector<HostStacks> hosts{take_host_stacks(wanted, false)};
     wait_for_agents(stacks_patience, [this] { return agents_.all_stacks_came(); });
-    for (HostStacks& host : agents_.take_stacks(key)) hosts.push_back(std::move(host));
+    for (HostStacks& host : agents_.take_stacks(key)) {
+      keep_ranks(host, wanted);
+      hosts.push_back(std::move(host));
+    }
     return merge_host_stacks(hosts);
   }
 

@@ -53,6 +53,7 @@ int comm_free(MPI_Comm* comm) {
 }
 template <Calls& via>
 int comm_disconnect(MPI_Comm* comm) {
+  finish_freed_requests();  // MPI: all communication on it completes
   return free_with(comm, via.Comm_disconnect);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completion of one request, or of one of several: Wait, Test, Waitany, Testany, Request_get_status and its variants,
-// Request_free; and calls that wait for something else. If no request has a completion, each call costs one load. All
-// other work is in separate functions (_attached), so that this path saves no registers.
+// Request_free, Cancel; and calls that wait for something else. If no request has a completion, each call costs one
+// load. All other work is in separate functions (_attached), so that this path saves no registers.
 #include "interpose/calls/entry.hpp"
 #include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/one_node.hpp"
+#include "interpose/collectives/requests.hpp"
 #include "interpose/device/mpi_errors.hpp"
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/completion.hpp"
@@ -285,6 +286,18 @@ int request_free_attached(MPI_Request* request) {
   return error;
 }
 
+template <Calls& via>
+int cancel(MPI_Request* request) {
+  if (nothing_attached() || !request) [[likely]]
+    return via.Cancel(request);
+  bool collective = false;
+  runtime().requests.with(*request, [&](const Completion* completion) {
+    collective = completion->is_collective();
+    return false;
+  });
+  return collective ? cancel_empty_collective() : via.Cancel(request);
+}
+
 // Intercepted only to make progress on collectives while waiting.
 template <Calls& via>
 int probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
@@ -335,3 +348,4 @@ BESTRIDE_BOTH_ENTRIES(Request_get_status_some,
                       (int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
                       request_get_status_some, (count, requests, done, indices, statuses))
 BESTRIDE_BOTH_ENTRIES(Request_free, (MPI_Request * request), request_free, (request))
+BESTRIDE_BOTH_ENTRIES(Cancel, (MPI_Request * request), cancel, (request))

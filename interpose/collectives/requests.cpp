@@ -33,6 +33,7 @@ struct QueuedCompletion final : Completion {
     return !pending || real.Request_get_status(request, &complete, MPI_STATUS_IGNORE) != MPI_SUCCESS || complete;
   }
   void poll() noexcept override { queue->poll(); }
+  bool is_collective() const noexcept override { return true; }
   CompletionError fault() const noexcept override { return {operation->error(), operation->comm}; }
   void has_started() noexcept override {
     if (!queue->add(*operation)) {
@@ -61,6 +62,14 @@ void close_requests() noexcept {
 void complete_request(int tag, bool good) noexcept {
   const char more_than_fits = 0;
   real.Send(&more_than_fits, good ? 0 : 1, MPI_BYTE, 0, tag, self);
+}
+
+int cancel_empty_collective() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (const int error = real.Ibcast(nullptr, 0, MPI_BYTE, 0, self, &request); error != MPI_SUCCESS) return error;
+  const int answer = real.Cancel(&request);
+  real.Wait(&request, MPI_STATUS_IGNORE);
+  return answer;
 }
 
 int make_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operation> operation, bool persistent,

@@ -45,6 +45,8 @@ struct Completion {
   /// work.
   virtual bool ended() const noexcept { return true; }
   virtual void poll() noexcept {}
+  /// True for a collective that Bestride carries out.
+  virtual bool is_collective() const noexcept { return false; }
   /// Call after fill(): true if device memory could not be moved, so the MPI call must not be made. raise_error()
   /// raises and returns its error.
   virtual bool failed() const noexcept { return false; }
@@ -116,7 +118,7 @@ void discard(Completion* completion) noexcept;
 void adopt_freed_request(Completion* completion) noexcept;
 /// Tests the freed requests; completion calls call this while there are any.
 void progress_freed_requests();
-/// Call in MPI_Finalize.
+/// Call in MPI_Finalize and MPI_Comm_disconnect.
 void finish_freed_requests();
 
 }  // namespace bestride::inline interpose

@@ -14,7 +14,9 @@
 #include "interpose/objects/runtime.hpp"
 #include "interpose/peers/launch_name.hpp"
 #include "interpose/recording/agent.hpp"
+#include "interpose/recording/crash_notes.hpp"
 #include "interpose/recording/error_notes.hpp"
+#include "interpose/recording/python_exceptions.hpp"
 #include "interpose/recording/recorded_call.hpp"
 
 // The start of this object in memory; from the linker.
@@ -39,6 +41,9 @@ RecordKind kind_of_function(std::uint16_t function) noexcept {
 std::string launch_name_or_nothing() noexcept try { return launch_name(); } catch (...) {
   return {};
 }
+
+/// Without an observer, nobody would read why this process ended.
+bool notes_its_end() noexcept { return is_watched() || !Settings::get().text("BESTRIDE_WATCHER").empty(); }
 
 }  // namespace
 
@@ -69,9 +74,19 @@ void Recording::begin() noexcept {
   alignas(Recording) static unsigned char storage[sizeof(Recording)];
   instance_ = new (storage) Recording(*record);
   Recorder::get().start(*record);
-  if (watched || !Settings::get().text("BESTRIDE_WATCHER").empty()) note_mpi_errors();
+  if (notes_its_end()) {
+    note_mpi_errors();
+    note_python_exceptions();
+    note_crashes(Recorder::get().path().c_str());
+  }
   // The exit code is recorded, because the launcher waits for this process: the watching process may look too late.
-  on_exit([](int code, void*) { Recorder::get().set_exited(code); }, nullptr);
+  on_exit(
+      [](int code, void*) {
+        Recorder::get().set_exited(code);
+        const RecordFile* const file = Recorder::get().file();
+        if (file && file->header.state.get() != static_cast<std::uint32_t>(ProcessState::finalized)) note_exit(code);
+      },
+      nullptr);
 }
 
 void Recording::initialized() noexcept {
@@ -81,6 +96,7 @@ void Recording::initialized() noexcept {
   int level = MPI_THREAD_MULTIPLE;
   requests.set_concurrent(real.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE);
   communicators.add_predefined(rank, size);
+  if (notes_its_end()) note_crashes(Recorder::get().path().c_str());
   Recorder::get().refine_clock();
   Recorder::get().set_world(rank, size);
   Recorder::get().set_state(ProcessState::initialized);

@@ -59,6 +59,13 @@ class Detection : public testing::Test {
     call.tag = tag;
     thread(rank).finished.push_back(call);
   }
+  /// The rank has noted its end `seconds` before the next observation.
+  void note(int rank, EndKind kind, double seconds) {
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.ticks_per_second = 1e9;
+    each.read_at = 10'000'000'000;
+    each.end = EndSnapshot{kind, each.read_at - static_cast<std::uint64_t>(1e9 * seconds), 11, "a text\n"};
+  }
   ThreadSnapshot& thread(int rank) { return job.ranks[static_cast<std::size_t>(rank)].threads[0]; }
   void leave_mpi(int rank) {
     thread(rank).in_mpi = false;

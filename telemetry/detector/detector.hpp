@@ -86,8 +86,12 @@ class Detector {
   double adapted(double limit) const { return std::max(limit, 3 * longest_wait_); }
 
   void find_crashes(std::vector<Finding>& found);
-  /// The end that was noted first in this job, as the rank itself says: no order of ends overrides it.
+  /// The MPI error that was noted first in this job. Unless another rank ended before, no order of ends overrides it.
   std::optional<Finding> noted_end() const;
+  /// True if a rank without such a note ended before `noted`, seconds of the observer's clock.
+  bool preceded(double noted, const RankSnapshot& first) const;
+  /// Of the ranks that have noted nothing, the one whose end made the launcher end the others.
+  std::optional<Finding> first_end();
   void find_stopped(std::vector<Finding>& found) const;
   void find_unreachable(std::vector<Finding>& found) const;
   void find_mismatches(const std::vector<CollectiveMismatch>& mismatches, bool certain,
@@ -113,6 +117,7 @@ class Detector {
   /// Of ranks that have ended, those that were not waiting for other ranks.
   std::vector<std::int32_t> not_waiting(const std::vector<std::int32_t>& gone) const;
   std::vector<std::int32_t> suspects_among(const std::vector<std::int32_t>& gone) const;
+  bool has_remote_ranks() const;
   /// True if, in a job with other hosts, a live process has no rank yet or its host has not answered recently.
   bool has_unknown_ranks() const;
   std::int32_t first_idle(const std::vector<std::int32_t>& gone) const;

@@ -8,7 +8,7 @@
 namespace bestride::inline telemetry {
 namespace {
 
-constexpr int sigkill = 9, sigterm = 15;
+constexpr int sigill = 4, sigabrt = 6, sigbus = 7, sigfpe = 8, sigkill = 9, sigsegv = 11, sigterm = 15;
 /// Seconds between the end of a rank that crashed and the end of one that the launcher ended for that reason, in either
 /// order: a process closes its connection to the launcher before it is gone, and may wait for a processor in between
 /// (20 ms with 4 ranks on 2 processors). Ends on other hosts are known less exactly.
@@ -29,10 +29,27 @@ double noted_at(const RankSnapshot& rank) {
   return 1e-9 * static_cast<double>(rank.anchor_realtime) + after / rank.ticks_per_second;
 }
 
+Cause cause_of_end(EndKind kind) {
+  switch (kind) {
+    case EndKind::mpi_error: return Cause::mpi_error;
+    case EndKind::exception: return Cause::exception;
+    case EndKind::signal:
+    case EndKind::exit: break;
+  }
+  return Cause::killed;
+}
+
 /// True if its wait status is known and is not that of a rank that a launcher killed.
 bool ended_by_itself(const RankSnapshot& rank) {
   const int signal = rank.wait_status & 0x7f;
   return rank.wait_status >= 0 && signal != sigkill && signal != sigterm;
+}
+
+/// True if a signal that a faulty instruction or abort() causes has ended it.
+bool has_crashed(const RankSnapshot& rank) {
+  const int signal = rank.wait_status & 0x7f;
+  return rank.wait_status >= 0 &&
+         (signal == sigill || signal == sigabrt || signal == sigbus || signal == sigfpe || signal == sigsegv);
 }
 
 }  // namespace
@@ -65,9 +82,12 @@ Ranks Detector::suspects_among(const Ranks& gone) const {
   return outside.empty() ? idle : outside;
 }
 
+bool Detector::has_remote_ranks() const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
+}
+
 bool Detector::has_unknown_ranks() const {
-  const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
-  return remote && std::any_of(ranks_.begin(), ranks_.end(), [this](const RankSnapshot& each) {
+  return has_remote_ranks() && std::any_of(ranks_.begin(), ranks_.end(), [this](const RankSnapshot& each) {
            return each.alive && (each.world_rank < 0 || (each.unheard > 0 && each.unheard < limits_.unheard));
          });
 }
@@ -81,25 +101,35 @@ std::int32_t Detector::first_idle(const Ranks& gone) const {
   });
 }
 
+/// A rank that ended because of a signal of its own, or before the error was noted, was not ended because of the error;
+/// on another host, the error may be the loss of that rank.
+bool Detector::preceded(double noted, const RankSnapshot& first) const {
+  const bool remote = has_remote_ranks();
+  return std::any_of(ranks_.begin(), ranks_.end(), [&](const RankSnapshot& each) {
+    if (&each == &first || each.world_rank < 0 || !each.gone() || each.has_fault()) return false;
+    if (has_crashed(each)) return each.ended < noted + (remote ? together_elsewhere : together_here);
+    return each.ended > 0 && each.ended < noted - (remote ? together_elsewhere : 0);
+  });
+}
+
 std::optional<Finding> Detector::noted_end() const {
   const bool ending = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) {
-    return each.world_rank >= 0 && (each.gone() || is_in(each, "MPI_Abort"));
+    // Python lets its libraries call MPI_Finalize, which waits for the other ranks.
+    const bool exception = each.has_fault() && each.end->kind == EndKind::exception;
+    return each.world_rank >= 0 && (each.gone() || is_in(each, "MPI_Abort") || exception);
   });
-  const auto ends = [ending](const RankSnapshot& each) {
-    if (!each.end || each.world_rank < 0) return false;
-    return ending;
-  };
+  if (!ending) return std::nullopt;  // error handlers may return, and a rank may be about to end
   const RankSnapshot* first = nullptr;
   for (const RankSnapshot& each : ranks_)
-    if (ends(each) && (!first || noted_at(each) < noted_at(*first))) first = &each;
-  if (!first) return std::nullopt;
+    if (each.world_rank >= 0 && each.has_fault() && (!first || noted_at(each) < noted_at(*first))) first = &each;
+  if (!first || preceded(now_ - first->seconds_since(first->end->at), *first)) return std::nullopt;
   Finding crash;
   crash.fault = Fault::crash;
-  crash.cause = Cause::mpi_error;
+  crash.cause = cause_of_end(first->end->kind);
   // An error in a collective call may be reported by several of its members.
   for (const RankSnapshot& each : ranks_)
-    if (ends(each) && each.end->kind == first->end->kind && each.end->code == first->end->code &&
-        noted_at(each) < noted_at(*first) + together_noted)
+    if (each.world_rank >= 0 && each.has_fault() && each.end->kind == first->end->kind &&
+        each.end->code == first->end->code && noted_at(each) < noted_at(*first) + together_noted)
       crash.culprits.push_back(each.world_rank);
   std::sort(crash.culprits.begin(), crash.culprits.end());
   crash.since = now_;
@@ -109,93 +139,99 @@ std::optional<Finding> Detector::noted_end() const {
 }
 
 void Detector::find_crashes(std::vector<Finding>& found) {
-  if (crashes_.empty())
-    if (auto noted = noted_end()) {
-      find_mismatches(last_graph().mismatches, true, crashes_);
-      crashes_.push_back(std::move(*noted));
-    }
   if (crashes_.empty()) {
-    Ranks gone, aborted, known, first;
-    double earliest = 0;
-    for (const RankSnapshot& each : ranks_) {
-      if (each.world_rank < 0) continue;
-      // The launcher ends the other ranks, perhaps before this one.
-      if (is_in(each, "MPI_Abort")) aborted.push_back(each.world_rank);
-      if (!each.gone()) continue;
-      gone.push_back(each.world_rank);
-      if (each.ended > 0 && (first.empty() || each.ended <= earliest)) {
-        if (each.ended < earliest) first.clear();
-        earliest = each.ended;
-        first.push_back(each.world_rank);
-      }
+    std::optional<Finding> crash = noted_end();
+    if (!crash) crash = first_end();
+    if (crash) {
+      // The MPI library ends a rank that finds an error in such a call. After an exception, MPI_Finalize is a
+      // consequence.
+      if (crash->cause != Cause::exception) find_mismatches(last_graph().mismatches, true, crashes_);
+      crashes_.push_back(std::move(*crash));
     }
-    if (gone.empty() && aborted.empty()) return;
-    // The end of a rank is known later if it is on another host, or if the kernel still tears it down while its
-    // launcher has already ended others; this is not so for a stopped rank.
-    const bool remote = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.remote; });
-    const double together = remote ? together_elsewhere : together_here;
-    // A rank that the launcher ends may also exit by itself, but later.
-    double earliest_known = 0;
-    for (const RankSnapshot& each : ranks_) {
-      if (each.world_rank < 0 || !each.gone() || !ended_by_itself(each) || each.ended > earliest + together) continue;
-      if (known.empty() || each.ended < earliest_known)
-        known = {each.world_rank}, earliest_known = each.ended;
-      else if (each.ended == earliest_known)
-        known.push_back(each.world_rank);
-    }
-    // Their order is certain.
-    if (!remote && first.size() == 1 && std::all_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) {
-          return !each.gone() || each.ended_in_order;
-        }))
-      known = first;
-    const bool all_gone =
-        std::none_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; });
-    const bool unknown = has_unknown_ranks();
-    const bool held =
-        std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive && is_held(each); });
-    // A launcher may kill others while the kernel still tears down the crashed rank.
-    const bool taken_down =
-        postponed_ == 0 && std::any_of(graph_.ranks.begin(), graph_.ranks.end(), [this](const RankWaits& waits) {
-          const RankSnapshot& each = ranks_[waits.snapshot];
-          return each.alive && each.unheard == 0 && !is_in_call(each) && !waits.waits();
-        });
-    const bool may_have_followed =
-        unknown || ((remote || !held) && !all_gone && (taken_down || not_waiting(gone).empty()));
-    if (may_have_followed && aborted.empty() && known.empty() && !last_ &&
-        ++postponed_ <= (unknown ? most_postponed_if_unknown : most_postponed)) {
-      suspects_ = true;
-      return;
-    }
-    Finding crash;
-    crash.fault = Fault::crash;
-    crash.cause = aborted.empty() ? Cause::killed : Cause::aborted;
-    crash.culprits = !aborted.empty() ? aborted : !known.empty() ? known : !first.empty() ? first : gone;
-    bool sure = crash.culprits.size() == 1;
-    bool others_suspected = false;  // other suspects ended within `together` of the first end
-    if (sure && aborted.empty() && known.empty()) {
-      Ranks first_ones;
-      for (const RankSnapshot& each : ranks_)
-        if (each.gone() && each.world_rank >= 0 && each.ended < earliest + together)  // 0: its end was not noted yet
-          first_ones.push_back(each.world_rank);
-      const Ranks suspects = suspects_among(first_ones);
-      sure = suspects.empty() || is_member(suspects, crash.culprits[0]);
-      others_suspected = suspects.size() > 1;
-      if (!sure) crash.culprits = suspects;
-    }
-    if (!sure) {
-      const Ranks suspects = suspects_among(crash.culprits);
-      crash.culprits = {first_idle(suspects.empty() ? crash.culprits : suspects)};
-    }
-    // It may have ended because of the process of which nothing is known.
-    if (unknown && aborted.empty() && known.empty() && not_waiting(crash.culprits).empty()) sure = false;
-    crash.since = now_;
-    crash.confidence = sure && !others_suspected ? 1 : 0.6;
-    crash.held_up = held_up(crash.culprits, 0);
-    // The MPI library ends a rank that finds an error in such a call.
-    find_mismatches(last_graph().mismatches, true, crashes_);
-    crashes_.push_back(std::move(crash));
   }
   found.insert(found.end(), crashes_.begin(), crashes_.end());
+}
+
+std::optional<Finding> Detector::first_end() {
+  Ranks gone, aborted, known, first;
+  double earliest = 0;
+  for (const RankSnapshot& each : ranks_) {
+    if (each.world_rank < 0 || each.has_fault()) continue;  // an error that it has noted came later; see noted_end()
+    // The launcher ends the other ranks, perhaps before this one.
+    if (is_in(each, "MPI_Abort")) aborted.push_back(each.world_rank);
+    if (!each.gone()) continue;
+    gone.push_back(each.world_rank);
+    if (each.ended > 0 && (first.empty() || each.ended <= earliest)) {
+      if (each.ended < earliest) first.clear();
+      earliest = each.ended;
+      first.push_back(each.world_rank);
+    }
+  }
+  if (gone.empty() && aborted.empty()) return std::nullopt;
+  // The end of a rank is known later if it is on another host, or if the kernel still tears it down while its
+  // launcher has already ended others; this is not so for a stopped rank.
+  const bool remote = has_remote_ranks();
+  const double together = remote ? together_elsewhere : together_here;
+  // A rank that the launcher ends may also exit by itself, but later.
+  double earliest_known = 0;
+  for (const RankSnapshot& each : ranks_) {
+    if (each.world_rank < 0 || each.has_fault() || !each.gone() || !ended_by_itself(each) ||
+        each.ended > earliest + together)
+      continue;
+    if (known.empty() || each.ended < earliest_known)
+      known = {each.world_rank}, earliest_known = each.ended;
+    else if (each.ended == earliest_known)
+      known.push_back(each.world_rank);
+  }
+  // Their order is certain.
+  if (!remote && first.size() == 1 && std::all_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) {
+        return !each.gone() || each.ended_in_order;
+      }))
+    known = first;
+  const bool all_gone = std::none_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; });
+  const bool unknown = has_unknown_ranks();
+  const bool held =
+      std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive && is_held(each); });
+  // A launcher may kill others while the kernel still tears down the crashed rank.
+  const bool taken_down =
+      postponed_ == 0 && std::any_of(graph_.ranks.begin(), graph_.ranks.end(), [this](const RankWaits& waits) {
+        const RankSnapshot& each = ranks_[waits.snapshot];
+        return each.alive && each.unheard == 0 && !is_in_call(each) && !waits.waits();
+      });
+  const bool may_have_followed =
+      unknown || ((remote || !held) && !all_gone && (taken_down || not_waiting(gone).empty()));
+  if (may_have_followed && aborted.empty() && known.empty() && !last_ &&
+      ++postponed_ <= (unknown ? most_postponed_if_unknown : most_postponed)) {
+    suspects_ = true;
+    return std::nullopt;
+  }
+  Finding crash;
+  crash.fault = Fault::crash;
+  crash.cause = aborted.empty() ? Cause::killed : Cause::aborted;
+  crash.culprits = !aborted.empty() ? aborted : !known.empty() ? known : !first.empty() ? first : gone;
+  bool sure = crash.culprits.size() == 1;
+  bool others_suspected = false;  // other suspects ended within `together` of the first end
+  if (sure && aborted.empty() && known.empty()) {
+    Ranks first_ones;
+    for (const RankSnapshot& each : ranks_)
+      // 0: its end was not noted yet
+      if (each.gone() && each.world_rank >= 0 && !each.has_fault() && each.ended < earliest + together)
+        first_ones.push_back(each.world_rank);
+    const Ranks suspects = suspects_among(first_ones);
+    sure = suspects.empty() || is_member(suspects, crash.culprits[0]);
+    others_suspected = suspects.size() > 1;
+    if (!sure) crash.culprits = suspects;
+  }
+  if (!sure) {
+    const Ranks suspects = suspects_among(crash.culprits);
+    crash.culprits = {first_idle(suspects.empty() ? crash.culprits : suspects)};
+  }
+  // It may have ended because of the process of which nothing is known.
+  if (unknown && aborted.empty() && known.empty() && not_waiting(crash.culprits).empty()) sure = false;
+  crash.since = now_;
+  crash.confidence = sure && !others_suspected ? 1 : 0.6;
+  crash.held_up = held_up(crash.culprits, 0);
+  return crash;
 }
 
 void Detector::find_stopped(std::vector<Finding>& found) const {

@@ -76,16 +76,76 @@ TEST_F(Detection, AnMpiErrorThatARankHasNotedIsNotOverriddenByTheOrderOfEnds) {
     each.ended = 101 + 1e-3 * (rank == 2 ? 9 : rank);
     each.wait_status = 9;
   }
-  job.ranks[2].end = EndSnapshot{EndKind::mpi_error, 1000, 6, "Invalid rank, error stack:\n"};
+  note(2, EndKind::mpi_error, 0.3);
   const Finding found = expect_one(observe(0.25), Fault::crash, Ranks{2});
   EXPECT_EQ(found.cause, Cause::mpi_error);
   EXPECT_EQ(found.confidence, 1);
 }
 
+/// Ranks 0 and 1 lose their connections to rank 2, and the launcher ends rank 3.
+class LostConnections : public Detection {
+ protected:
+  void end(double rank_2_ended, int its_wait_status) {
+    observe(1);
+    for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+    for (int rank = 0; rank < 4; ++rank) {
+      job.kill(rank);
+      RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+      each.remote = true;
+      each.ended = rank == 2 ? rank_2_ended : 101.2;
+      each.wait_status = rank == 3 ? 9 : 15 << 8;
+      if (rank < 2) note(rank, EndKind::mpi_error, 0.1);
+    }
+    job.ranks[2].wait_status = its_wait_status;
+  }
+};
+
+TEST_F(LostConnections, TheRankThatCrashedIsToBlame) {
+  end(101.15, 11);
+  const Finding found = expect_one(observe(0.25), Fault::crash, Ranks{2});
+  EXPECT_EQ(found.cause, Cause::killed);
+}
+
+TEST_F(LostConnections, TheRankThatEndedLongBeforeIsToBlame) {
+  end(100.4, -1);
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
+TEST_F(LostConnections, TheErrorIsTheCauseIfTheOtherEndFollowedIt) {
+  end(101.3, -1);
+  EXPECT_EQ(expect_one(observe(0.25), Fault::crash, Ranks{0, 1}).cause, Cause::mpi_error);
+}
+
+/// It is to blame although the launcher's victims are seen to end before it.
+TEST_F(Detection, ACrashThatARankHasNoted) {
+  observe(1);
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.ended = 101 + 1e-3 * (rank == 2 ? 9 : rank);
+    each.wait_status = -1;
+  }
+  note(2, EndKind::signal, 0.3);
+  const Finding found = expect_one(observe(0.25), Fault::crash, Ranks{2});
+  EXPECT_EQ(found.cause, Cause::killed);
+  EXPECT_EQ(found.confidence, 1);
+}
+
+TEST_F(Detection, ACrashAfterFinalize) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].state = ProcessState::finalized;
+  }
+  note(2, EndKind::signal, 0.1);
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
 /// An error handler has returned an error to the program, or will.
 TEST_F(Detection, AnMpiErrorOfAJobThatGoesOnIsNoFault) {
   observe(1);
-  job.ranks[2].end = EndSnapshot{EndKind::mpi_error, 1000, 6, "Invalid rank"};
+  note(2, EndKind::mpi_error, 0.3);
   EXPECT_TRUE(observe(0.25).empty());
 }
 

@@ -34,6 +34,7 @@ enum class Cause : std::uint8_t {
   killed,           ///< ended by a signal, exited, or not known how
   aborted,          ///< called MPI_Abort
   mpi_error,        ///< ended by an error handler of the MPI library
+  exception,        ///< ended by an exception of Python
   stopped,          ///< SIGSTOP, SIGTSTP
   traced,           ///< a debugger holds it
   uninterruptible,  ///< in the kernel, mostly for a file system

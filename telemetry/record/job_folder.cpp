@@ -151,7 +151,8 @@ Result<RecordFile*> create_record(const std::string& job, std::string* path) noe
     if (folder.value < 0 && (errno != ENOENT || attempt == most_attempts))
       return system_error(records_folder() + "/" + job, "");
     if (folder.value < 0) continue;
-    unlinkat(folder.value, name.c_str(), 0);  // of an earlier process with this pid
+    for (const std::string& old : {name, crash_path(name)})  // of an earlier process with this pid
+      unlinkat(folder.value, old.c_str(), 0);
     file.value = openat(folder.value, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file.value < 0 && (errno != ENOENT || attempt == most_attempts)) return system_error(*path, "");
   }
@@ -172,12 +173,17 @@ Result<RecordFile*> create_record(const std::string& job, std::string* path) noe
   return Error{};
 }
 
+std::string crash_path(const std::string& record_path) {
+  return record_path.substr(0, record_path.rfind('.')) + crash_suffix;
+}
+
 void remove_record(const std::string& path) noexcept {
   unlink(path.c_str());
-  if (const std::size_t slash = path.rfind('/'); slash != std::string::npos) try {
-      rmdir(path.substr(0, slash).c_str());
-    } catch (...) {
-    }
+  try {
+    unlink(crash_path(path).c_str());
+    if (const std::size_t slash = path.rfind('/'); slash != std::string::npos) rmdir(path.substr(0, slash).c_str());
+  } catch (...) {
+  }
 }
 
 void remove_stale_records(double seconds) noexcept try {

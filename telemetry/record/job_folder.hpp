@@ -15,6 +15,7 @@ struct RecordFile;
 
 inline constexpr const char record_root[] = "/dev/shm";
 inline constexpr const char record_suffix[] = ".record";
+inline constexpr const char crash_suffix[] = ".crash";
 /// A file in the folder of a job whose agent was started.
 inline constexpr const char agent_file[] = "agent";
 
@@ -28,7 +29,9 @@ std::string job_name();
 /// process ends; the file stays until remove_record(), or until a later job or `bestride where --clean` finds that its
 /// process has ended. *path: of the file. Errors: no /dev/shm, no space, a folder of somebody else.
 Result<RecordFile*> create_record(const std::string& job, std::string* path) noexcept;
-/// Removes a record file, and its job's folder if that is empty then. Errors are ignored.
+/// The file that a crashed process leaves beside its record (crash_file.hpp).
+std::string crash_path(const std::string& record_path);
+/// Removes a record file and the crash file beside it, and its job's folder if that is empty then. Errors are ignored.
 void remove_record(const std::string& path) noexcept;
 /// Removes the folders of jobs of this user whose processes have all ended at least `seconds` ago. At most 64 folders
 /// are looked at.

@@ -17,7 +17,7 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 9;
+inline constexpr std::uint32_t record_version = 10;
 inline constexpr std::size_t record_file_bytes = 284 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
@@ -311,16 +311,20 @@ struct SiteEffects {
 /// What a process notes of its own end, before it is ended.
 enum class EndKind : std::uint32_t {
   mpi_error = 0,  ///< an error that the MPI library passes to an error handler; ended by it if it does not return
+  signal = 1,     ///< of a fault or of abort(), whose action is the default or that of a library that reports it
+  exit = 2,       ///< the process has called exit() before MPI_Finalize, perhaps because it was told to end
+  exception = 3,  ///< of a Python program that nobody catches; the process ends unless the program embeds Python
 };
-inline constexpr unsigned end_kinds = 1;
+inline constexpr unsigned end_kinds = 4;
 
 /// One for each EndKind. `calls` is stored last and cleared first.
 struct EndNote {
   Shared<std::uint64_t> calls;   ///< 1 + the calls that its thread had begun; 0: there is no note
   Shared<std::uint64_t> at;      ///< ticks
   Shared<std::uint32_t> thread;  ///< slot, or no_index
-  Shared<std::int32_t> code;     ///< class of the MPI error
-  char text[488];                ///< of the error; lines end with '\n'
+  Shared<std::int32_t> code;     ///< class of the MPI error, number of the signal, exit code, or 0
+  char text[488];                ///< of the error, what is known of the fault, or the exception and then its
+                                 ///< frames, innermost first; lines end with '\n'
 };
 static_assert(sizeof(EndNote) == 512);
 

@@ -45,7 +45,7 @@ class SnapshotMaker {
     for (std::uint32_t i = 0; i < site_count(); ++i) site(i);
     for (const PeerRecord& record : file().peers) peer(record);
     messages();
-    end_note(EndKind::mpi_error);
+    for (const EndKind kind : {EndKind::mpi_error, EndKind::signal, EndKind::exit, EndKind::exception}) end_note(kind);
     return std::move(rank_);
   }
 

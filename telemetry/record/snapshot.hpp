@@ -188,8 +188,15 @@ struct RankSnapshot {
       if (c.index == index) return &c;
     return nullptr;
   }
-  /// Killed, or ended without MPI_Finalize.
-  bool gone() const noexcept { return !alive && state != ProcessState::finalized; }
+  /// True if it has noted a fault that ends it: its own, not an end that it was told.
+  bool has_fault() const noexcept {
+    if (!end || end->kind == EndKind::exit) return false;
+    return end->kind != EndKind::exception || !alive || state >= ProcessState::finalizing;
+  }
+  /// Killed, or ended without MPI_Finalize, or by a fault after it.
+  bool gone() const noexcept {
+    return !alive && (state != ProcessState::finalized || (end && end->kind == EndKind::signal));
+  }
   /// From ticks of this record to the time when it was read; 0 if that is in the future or not known.
   double seconds_since(std::uint64_t ticks) const noexcept {
     return ticks > 1 && read_at > ticks ? static_cast<double>(read_at - ticks) / ticks_per_second : 0;

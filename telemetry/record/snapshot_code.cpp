@@ -93,7 +93,7 @@ bool is_valid(const RankSnapshot& rank) {
            function_valid(t.poll_function) && t.slot < max_threads;
   };
   return rank.state <= ProcessState::finalized && rank.world_rank >= -1 &&
-         (!rank.end || rank.end->kind <= EndKind::mpi_error) && rank.world_rank < std::max(rank.world_size, 1) &&
+         (!rank.end || rank.end->kind <= EndKind::exception) && rank.world_rank < std::max(rank.world_size, 1) &&
          rank.ticks_per_second > 0 && std::all_of(rank.threads.begin(), rank.threads.end(), calls_valid) &&
          std::all_of(rank.communicators.begin(), rank.communicators.end(),
                      [](const CommunicatorSnapshot& c) {

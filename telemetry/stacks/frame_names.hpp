@@ -38,11 +38,16 @@ class FrameNames {
 /// Leaves out what is not the program's. Outermost first:
 /// - _start and outer frames of the C library, which call main or the function of a thread;
 /// - frames in libbestride, except the one of an MPI function that it carries out, which is named as that;
+/// - frames that the C library's own functions call: abort, not what it consists of;
 /// - frames below an MPI function, up to a function that the MPI library calls back, as one of MPI_Op_create.
 /// PMPI_ and Fortran names of MPI functions become those of C with MPI_ ("mpi_allreduce_" -> "MPI_Allreduce"),
 /// internal names of the C library its public ones, without lines. A stack that is in libbestride only becomes one
 /// frame, "in libbestride-mpich.so". `executable`: ProcessStacks::executable.
 std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& frames, const std::string& executable);
+
+/// True for a thread of which all frames are in the MPI library, the libraries that it uses, Bestride and the C
+/// library: one that these have started for themselves.
+bool is_library_thread(const std::vector<NamedFrame>& frames);
 
 /// True for names that without_library_frames() gives to MPI functions.
 bool is_mpi_function(const std::string& function);

@@ -73,6 +73,14 @@ std::string mpi_function(const NamedFrame& frame) {
 
 }  // namespace
 
+bool is_library_thread(const std::vector<NamedFrame>& frames) {
+  return std::all_of(frames.begin(), frames.end(), [](const NamedFrame& frame) {
+    const bool transport =
+        frame.module.starts_with("libuc") || frame.module.starts_with("libfabric");  // UCX: ucs, uct, ucp
+    return transport || is_c_library(frame) || is_mpi_frame(frame) || is_bestride(frame);
+  });
+}
+
 bool is_mpi_function(const std::string& function) { return function.starts_with("MPI_"); }
 
 std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& frames, const std::string& executable) {
@@ -83,7 +91,7 @@ std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& fr
   std::vector<NamedFrame> result;
   std::set<std::string> callers{program};  // modules of the program, as far as this stack shows them
   bool in_mpi = false;
-  for (; frame != frames.end(); ++frame) {
+  for (const auto first = frame; frame != frames.end(); ++frame) {
     if (in_mpi) {
       // The MPI library calls other libraries, too, but calls modules that have called it only as callbacks.
       in_mpi = is_mpi_frame(*frame) || !callers.contains(frame->module);
@@ -92,7 +100,7 @@ std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& fr
     if (const std::string function = mpi_function(*frame); !function.empty()) {
       result.push_back({function, frame->module, "", 0});
       in_mpi = true;
-    } else if (!is_bestride(*frame)) {
+    } else if (!is_bestride(*frame) && !(frame != first && is_c_library(*frame) && is_c_library(*std::prev(frame)))) {
       result.push_back(*frame);
       if (is_c_library(*frame)) result.back() = {public_name(frame->function), frame->module, "", 0};
       if (!is_mpi_frame(*frame) && !is_c_library(*frame)) callers.insert(frame->module);

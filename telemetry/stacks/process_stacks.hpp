@@ -55,6 +55,11 @@ struct ProcessStacks {
 /// SIGCHLD, which it must not answer by waiting for any child.
 Result<ProcessStacks> take_stacks(int pid, const StackOptions& options = {});
 
+/// Unwinds the stack of the thread whose crash the process `pid`, which has ended, has noted in the file `path`
+/// (telemetry/record/crash_file.hpp). `executable` stays empty. Errors, one line each: no such file, or it is not
+/// whole, damaged, or of another process; no libdw in this build. Thread-safe.
+Result<ProcessStacks> read_crash_stack(const std::string& path, int pid);
+
 /// False in a build without libdw.
 bool stacks_available() noexcept;
 

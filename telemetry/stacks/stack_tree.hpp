@@ -43,6 +43,9 @@ struct StackNode {
 /// stack ends in exactly one node without children. The same for any order of `stacks`.
 std::vector<StackNode> merge_stacks(const std::vector<RankStack>& stacks);
 
+/// "solve (solver.f90:88)".
+std::string frame_text(const NamedFrame& frame);
+
 struct TreeText {
   std::size_t most_lines = 20;  ///< at least 1
   std::string indent = "";      ///< before each line

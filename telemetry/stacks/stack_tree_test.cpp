@@ -43,7 +43,7 @@ TEST(StackTree, TextOfAnOutlier) {
   EXPECT_EQ(tree_text(merge_stacks(sixteen_ranks()), {.indent = "  "}),
             "  16 ranks  main > solve (solver.f90)\n"
             "    15 ranks  MPI_Allreduce\n"
-            "    rank 5    write_checkpoint > write\n");
+            "    rank 5    write_checkpoint (solver.f90:17) > write\n");
 }
 
 TEST(StackTree, RanksAndLinesAsText) {
@@ -165,7 +165,7 @@ TEST(StackTree, OuterNodesArePreferredIfLinesAreFew) {
   EXPECT_EQ(tree_text(merge_stacks(stacks), {.most_lines = 5}),
             "16 ranks  main > solve (solver.f90)\n"
             "  15 ranks  MPI_Allreduce\n"
-            "  rank 5    write_checkpoint > write\n"
+            "  rank 5    write_checkpoint (solver.f90:17) > write\n"
             "4 ranks   [threads] run\n"
             "and 4 more parts of the tree\n");
   EXPECT_EQ(tree_text(merge_stacks(stacks), {.most_lines = 1}), "8 parts of the tree\n");
@@ -188,10 +188,19 @@ TEST(LibraryFrames, WhatIsOutsideMainAndBelowMpiIsLeftOut) {
   EXPECT_THAT(kept({frame("clone3", 0, c), frame("start_thread", 0, c), frame("run"), frame("poll", 0, c)}),
               ElementsAre("run", "poll"));
   EXPECT_THAT(kept({frame("solver+0x12"), frame("__libc_start_main_impl", 0, c), frame("__libc_start_call_main", 0, c),
-                    frame("solver+0x34"), frame("__GI___libc_read", 0, c), frame("__GI___nanosleep", 0, c)}),
-              ElementsAre("solver+0x34", "read", "nanosleep"));
+                    frame("solver+0x34"), frame("__GI___libc_read", 0, c), frame("inner", 0, c), frame("solver+0x56"),
+                    frame("__GI___nanosleep", 0, c)}),
+              ElementsAre("solver+0x34", "read", "solver+0x56", "nanosleep"));
   EXPECT_THAT(kept({frame("clone3", 0, c), frame("start_thread", 0, c), frame("timer", 0, c)}),
               ElementsAre("clone3", "start_thread", "timer"));
+}
+
+TEST(LibraryFrames, ThreadsOfLibraries) {
+  EXPECT_TRUE(is_library_thread({frame("clone3", 0, c), frame("start_thread", 0, c),
+                                 frame("progress", 0, "libucs.so.0"), frame("epoll_wait", 0, c)}));
+  EXPECT_TRUE(
+      is_library_thread({frame("clone3", 0, c), frame("run", 0, bestride_library), frame("MPIR_Wait", 0, mpi)}));
+  EXPECT_FALSE(is_library_thread({frame("clone3", 0, c), frame("worker"), frame("MPIR_Wait", 0, mpi)}));
 }
 
 TEST(LibraryFrames, FortranNames) {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "telemetry/record/registers.hpp"
 #include "telemetry/stacks/memory_map.hpp"
 #include "telemetry/stacks/process_stacks.hpp"
-#include "telemetry/stacks/registers.hpp"
 
 namespace bestride::inline telemetry {
 

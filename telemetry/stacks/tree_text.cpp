@@ -19,7 +19,8 @@ std::string place_text(const NamedFrame& frame) {
          ")";
 }
 
-/// "main > solve (solver.f90:88) > MPI_Allreduce". Source lines: of the frame that calls MPI, and of the last one.
+/// "main > solve (solver.f90:88) > MPI_Allreduce". Source lines: of the last frame, and of those that call MPI or a
+/// library of which no lines are known.
 std::string chain_text(const std::vector<NamedFrame>& frames) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < frames.size(); ++i) {
@@ -29,8 +30,7 @@ std::string chain_text(const std::vector<NamedFrame>& frames) {
     std::string word = fitted(frame.function, most_name_columns);
     if (same > 1) word += " x" + std::to_string(same);
     const bool last = i + 1 == frames.size();
-    if (!is_mpi_function(frame.function) && (last || is_mpi_function(frames[i + 1].function)))
-      word += place_text(frame);
+    if (!is_mpi_function(frame.function) && (last || frames[i + 1].file.empty())) word += place_text(frame);
     words.push_back(word);
   }
   if (words.size() > first_frames + last_frames + 1) {
@@ -114,6 +114,10 @@ class Tree {
 };
 
 }  // namespace
+
+std::string frame_text(const NamedFrame& frame) {
+  return fitted(frame.function, most_name_columns) + place_text(frame);
+}
 
 std::string tree_text(const std::vector<StackNode>& roots, const TreeText& options) {
   return Tree(options).text(roots);

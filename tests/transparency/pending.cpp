@@ -348,6 +348,24 @@ MPI_CASE(chain_of_collectives_over_three_communicators) {
   }
 }
 
+/// MPI permits no cancellation of a collective; a library says so, and the collective goes on.
+MPI_CASE(cancellation_of_a_collective) {
+  watch_for_hang();
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Request barrier = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+  const int of_library = MPI_Cancel(&barrier);
+  MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+  Gather gather(MPI_COMM_WORLD);
+  const int of_gather = gather.cancel();
+  int expected = 0, found = 0;
+  MPI_Error_class(of_library, &expected);
+  MPI_Error_class(of_gather, &found);
+  CHECK_EQUAL(expected, found);
+  gather.wait();
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char** argv) {
   watch_for_hang();
   return run_cases(argc, argv);

@@ -21,6 +21,7 @@ class Gather {
     in_.assign(bytes * static_cast<std::size_t>(size_), 0);
     MPI_Iallgather(out_.data(), bytes, MPI_BYTE, in_.data(), bytes, MPI_BYTE, comm, &request_);
   }
+  int cancel() { return MPI_Cancel(&request_); }
   void wait() {
     MPI_Wait(&request_, MPI_STATUS_IGNORE);
     for (int r = 0; r < size_; ++r) {

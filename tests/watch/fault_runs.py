@@ -146,6 +146,9 @@ class Run:
             # With two ranks there is no minority.
             if not (self.ranks == 2 and set(culprits) <= set(first["culprits"])):
                 return f"culprits {first['culprits']} instead of {culprits}"
+        # In a build without debugging information, by the symbols only.
+        if facts.get("function") and not re.search(rf"(stack: | at ).*\b{facts['function']}\b", self.output):
+            return f"the stack does not show {facts['function']}"
         return ""
 
     def nobody_waits_for(self, rank):

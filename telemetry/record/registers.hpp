@@ -3,6 +3,7 @@
 // The registers of a thread in the numbering of DWARF: x86-64 psABI, figure 3.36; DWARF for the Arm 64-bit
 // architecture, section 4.1.
 #include <sys/user.h>
+#include <ucontext.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,19 @@ void to_dwarf(const ThreadRegisters& from, Word (&to)[dwarf_registers]) noexcept
   for (std::size_t i = 0; i < dwarf_registers; ++i) to[i] = numbered[i];
 }
 
+/// Of the context that a signal handler gets. `fs_base` and what is not in DWARF's numbering stay 0.
+inline ThreadRegisters registers_of(const ucontext_t& context) noexcept {
+  const greg_t* const from = context.uc_mcontext.gregs;
+  const auto word = [from](int index) { return static_cast<unsigned long long>(from[index]); };
+  ThreadRegisters to{};
+  to.rax = word(REG_RAX), to.rdx = word(REG_RDX), to.rcx = word(REG_RCX), to.rbx = word(REG_RBX);
+  to.rsi = word(REG_RSI), to.rdi = word(REG_RDI), to.rbp = word(REG_RBP), to.rsp = word(REG_RSP);
+  to.r8 = word(REG_R8), to.r9 = word(REG_R9), to.r10 = word(REG_R10), to.r11 = word(REG_R11);
+  to.r12 = word(REG_R12), to.r13 = word(REG_R13), to.r14 = word(REG_R14), to.r15 = word(REG_R15);
+  to.rip = word(REG_RIP);
+  return to;
+}
+
 #elif defined(__aarch64__)
 
 constexpr std::size_t dwarf_registers = 32;  ///< x0 to x30 and sp
@@ -37,6 +51,13 @@ template <class Word>
 void to_dwarf(const ThreadRegisters& from, Word (&to)[dwarf_registers]) noexcept {
   for (std::size_t i = 0; i < 31; ++i) to[i] = from.regs[i];
   to[31] = from.sp;
+}
+inline ThreadRegisters registers_of(const ucontext_t& context) noexcept {
+  ThreadRegisters to{};
+  for (std::size_t i = 0; i < 31; ++i) to.regs[i] = context.uc_mcontext.regs[i];
+  to.sp = context.uc_mcontext.sp;
+  to.pc = context.uc_mcontext.pc;
+  return to;
 }
 
 #else

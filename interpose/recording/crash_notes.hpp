@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Notes a crash of this process, and leaves its stack beside the record (telemetry/record/crash_file.hpp), before the
+// signal's action ends the process.
+//
+// A handler is put in front of the default action, and of the actions of libraries that only report a crash (UCX,
+// libgfortran). It puts that action back and lets the signal happen again, so the process ends as it would have. A
+// program's own handler is never replaced: it may repair what the signal reports.
+
+namespace bestride::inline interpose {
+
+/// For SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT. `record_path`: of this process's record. Gives the calling thread
+/// an alternate signal stack if it has none, so that an overflow of its stack is noted, too. Called when recording
+/// begins, and again when MPI is initialised, since the MPI library may have set handlers meanwhile. Not thread-safe.
+void note_crashes(const char* record_path) noexcept;
+/// The same for an end by exit(), from within which this is called: the stack shows who has called it. Does nothing
+/// before note_crashes().
+void note_exit(int code) noexcept;
+
+}  // namespace bestride::inline interpose

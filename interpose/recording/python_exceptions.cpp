@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/recording/python_exceptions.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "telemetry/record/end_notes.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+/// Functions of Python's stable ABI; the interpreter is not linked.
+struct Python {
+  using Object = void;
+  using Hook = int(const char* event, Object* arguments, void* data);
+  int (*Py_IsInitialized)();
+  int (*PyGILState_Check)();
+  int (*PySys_AddAuditHook)(Hook*, void*);
+  int (*Py_AddPendingCall)(int (*)(void*), void*);
+  Object* (*PyTuple_GetItem)(Object*, long);  ///< borrowed
+  Object* (*PyObject_GetAttrString)(Object*, const char*);
+  Object* (*PyObject_Str)(Object*);
+  Object* (*PyUnicode_AsUTF8String)(Object*);
+  char* (*PyBytes_AsString)(Object*);
+  long (*PyLong_AsLong)(Object*);
+  void (*Py_DecRef)(Object*);
+  void (*PyErr_Fetch)(Object**, Object**, Object**);
+  void (*PyErr_Restore)(Object*, Object*, Object*);
+
+  bool load() noexcept {
+#define BESTRIDE_PYTHON(name) ((name = reinterpret_cast<decltype(name)>(dlsym(RTLD_DEFAULT, #name))) != nullptr)
+    return BESTRIDE_PYTHON(Py_IsInitialized) && BESTRIDE_PYTHON(PyGILState_Check) &&
+           BESTRIDE_PYTHON(PySys_AddAuditHook) && BESTRIDE_PYTHON(Py_AddPendingCall) &&
+           BESTRIDE_PYTHON(PyTuple_GetItem) && BESTRIDE_PYTHON(PyObject_GetAttrString) &&
+           BESTRIDE_PYTHON(PyObject_Str) && BESTRIDE_PYTHON(PyUnicode_AsUTF8String) &&
+           BESTRIDE_PYTHON(PyBytes_AsString) && BESTRIDE_PYTHON(PyLong_AsLong) && BESTRIDE_PYTHON(Py_DecRef) &&
+           BESTRIDE_PYTHON(PyErr_Fetch) && BESTRIDE_PYTHON(PyErr_Restore);
+#undef BESTRIDE_PYTHON
+  }
+};
+Python python;
+
+/// A reference that is owned, or null after an error.
+class Reference {
+ public:
+  explicit Reference(Python::Object* object) noexcept : object_(object) {}
+  ~Reference() {
+    if (object_) python.Py_DecRef(object_);
+  }
+  Reference(Reference&& other) noexcept : object_(other.object_) { other.object_ = nullptr; }
+  Reference& operator=(Reference&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  Python::Object* get() const noexcept { return object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  Reference attribute(const char* name) const noexcept {
+    return Reference(object_ ? python.PyObject_GetAttrString(object_, name) : nullptr);
+  }
+  long number() const noexcept { return object_ ? python.PyLong_AsLong(object_) : 0; }
+  /// str(object) in UTF-8 without control characters; "" after an error.
+  std::string text() const {
+    const Reference string(object_ ? python.PyObject_Str(object_) : nullptr);
+    const Reference bytes(string ? python.PyUnicode_AsUTF8String(string.get()) : nullptr);
+    const char* const characters = bytes ? python.PyBytes_AsString(bytes.get()) : nullptr;
+    std::string result = characters ? characters : "";
+    for (char& c : result)
+      if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
+    return result;
+  }
+
+ private:
+  Python::Object* object_;
+};
+
+/// "load (input.py:12)\n" for each frame, innermost first.
+std::string frames_of(const Python::Object* traceback) {
+  std::string text;
+  Reference at(python.PyObject_GetAttrString(const_cast<Python::Object*>(traceback), "tb_next"));
+  const auto line = [](const Reference& frame, long number) {
+    const Reference code = frame.attribute("f_code");
+    const std::string file = code.attribute("co_filename").text();
+    return code.attribute("co_name").text() + " (" + file.substr(file.rfind('/') + 1) + ":" + std::to_string(number) +
+           ")\n";
+  };
+  text = line(Reference(python.PyObject_GetAttrString(const_cast<Python::Object*>(traceback), "tb_frame")),
+              Reference(python.PyObject_GetAttrString(const_cast<Python::Object*>(traceback), "tb_lineno")).number());
+  constexpr int most_frames = 1000;
+  for (int i = 0; i < most_frames && at; ++i) {
+    const Reference frame = at.attribute("tb_frame");
+    if (!frame) break;  // None
+    text = line(frame, at.attribute("tb_lineno").number()) + text;
+    at = at.attribute("tb_next");
+  }
+  return text;
+}
+
+void note_exception(Python::Object* arguments) {
+  const Reference type(python.PyObject_GetAttrString(python.PyTuple_GetItem(arguments, 1), "__name__"));
+  std::string what = Reference(python.PyObject_Str(python.PyTuple_GetItem(arguments, 2))).text();
+  constexpr std::size_t most_characters = 200;
+  if (what.size() > most_characters) what.resize(most_characters);
+  const std::string name = type.text();
+  if (name.empty()) return;
+  note_end(EndKind::exception, 0,
+           name + (what.empty() ? "" : ": " + what) + "\n" + frames_of(python.PyTuple_GetItem(arguments, 3)));
+}
+
+int on_event(const char* event, Python::Object* arguments, void*) {
+  if (std::strcmp(event, "sys.excepthook") != 0) return 0;
+  thread_local bool noting = false;  // what the hook does may raise events
+  if (noting) return 0;
+  noting = true;
+  Python::Object *type = nullptr, *value = nullptr, *traceback = nullptr, *other[3];
+  python.PyErr_Fetch(&type, &value, &traceback);
+  try {
+    note_exception(arguments);
+  } catch (...) {  // without memory
+  }
+  python.PyErr_Fetch(&other[0], &other[1], &other[2]);
+  for (Python::Object* const each : other)
+    if (each) python.Py_DecRef(each);
+  python.PyErr_Restore(type, value, traceback);
+  noting = false;
+  return 0;
+}
+
+int add_hook(void*) {
+  if (python.PySys_AddAuditHook(on_event, nullptr) == 0) return 0;
+  // A hook of the program refuses others.
+  Python::Object* error[3] = {};
+  python.PyErr_Fetch(&error[0], &error[1], &error[2]);
+  for (Python::Object* const each : error)
+    if (each) python.Py_DecRef(each);
+  return 0;
+}
+
+}  // namespace
+
+void note_python_exceptions() noexcept {
+  if (!python.load() || !python.Py_IsInitialized()) return;
+  // A caller that has released the interpreter's lock, as ctypes does, may not wait for it here; Python's main thread
+  // adds the hook soon.
+  if (python.PyGILState_Check())
+    add_hook(nullptr);
+  else
+    python.Py_AddPendingCall(add_hook, nullptr);
+}
+
+}  // namespace bestride::inline interpose

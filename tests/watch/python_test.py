@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`bestride run --watch` of a Python program with and without an exception that nobody catches."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.path.join(HERE, "python_program.py")
+
+
+def line_of(text):
+    with open(PROGRAM, encoding="utf-8") as file:
+        return 1 + file.read().split("\n").index(text)
+
+
+class Python(unittest.TestCase):
+    def run_program(self, what, ranks):
+        with tempfile.TemporaryDirectory(prefix="bestride-python-") as folder:
+            words = [os.environ["COMMAND_UNDER_TEST"], "run", "--watch", "--on-fault=abort", "--verdict-folder", folder,
+                     os.environ["MPIEXEC"], "-n", str(ranks), sys.executable, PROGRAM, what]
+            result = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, timeout=120, check=False)
+            names = [name for name in os.listdir(folder) if name.endswith(".verdict.json")]
+            findings = []
+            for name in names:
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    findings += json.load(file)["findings"]
+            return findings, result
+
+    def test_an_exception_of_one_rank(self):
+        line = line_of('        raise MeshError("cell 17\\nhas a negative volume")')
+        findings, result = self.run_program("raise", 3)
+        self.assertEqual(len(findings), 1, result.stdout)
+        finding = findings[0]
+        self.assertEqual((finding["class"], finding["cause"], finding["culprits"], finding["confidence"]), ("crash", "exception", [2], 1), result.stdout)
+        place = f"load (python_program.py:{line})"
+        self.assertIn(f"exception of Python in {place}: MeshError: cell 17 has a negative volume", finding["text"])
+        self.assertTrue(re.search(r"called by main \(python_program.py:\d+\)", str(finding["evidence"])), finding["evidence"])
+        self.assertIn("python -m mpi4py", finding["advice"])
+        self.assertIn("MeshError", result.stdout.split("bestride:")[0], "Python's own traceback")
+
+    def test_an_exception_of_all_ranks(self):
+        findings, result = self.run_program("all", 2)
+        self.assertLessEqual(len(findings), 1, result.stdout)  # they may have ended before the next look
+        for finding in findings:
+            self.assertEqual((finding["cause"], finding["culprits"]), ("exception", [0, 1]), result.stdout)
+
+    def test_no_exception_or_one_that_is_caught(self):
+        for what in ("none", "caught"):
+            findings, result = self.run_program(what, 2)
+            self.assertEqual((findings, result.returncode), ([], 0), result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
