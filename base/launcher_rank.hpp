@@ -6,5 +6,8 @@ namespace bestride {
 /// The rank in MPI_COMM_WORLD that the launcher gave this process in its environment, or -1. Valid before MPI_Init.
 /// Known: Hydra (PMI_RANK), PMIx and Open MPI (PMIX_RANK), Slurm (SLURM_PROCID). Thread-safe.
 int launcher_rank() noexcept;
+/// The number of ranks in MPI_COMM_WORLD in the same way, or 0. Known: Hydra (PMI_SIZE), Open MPI
+/// (OMPI_COMM_WORLD_SIZE), Slurm (SLURM_STEP_NUM_TASKS).
+int launcher_size() noexcept;
 
 }  // namespace bestride

@@ -33,6 +33,7 @@ struct RunOptions {
   std::string profile, strategy, log, on_fault, verdict_folder, metrics;
   double metrics_period = 15;
   std::size_t fan_out = 0;  ///< 0: the usual one
+  double patience = 0;      ///< seconds; 0: the usual one
   std::vector<std::string> command;
 
   /// This process stays as the launcher's parent.
@@ -102,6 +103,7 @@ WatchOptions watch_options(const RunOptions& options) {
     watch.command = action;
   }
   watch.folder = options.verdict_folder;
+  if (options.patience > 0) watch.patience = options.patience;
   watch.outputs = {options.report, options.verdict_folder, options.metrics, options.metrics_period};
   return watch;
 }
@@ -117,6 +119,7 @@ void run(RunOptions options) {
         "report; unset it\n");
   if (!options.watches() && !options.on_fault.empty()) fail("--on-fault needs --watch or --report");
   if (!options.watches() && !options.verdict_folder.empty()) fail("--verdict-folder needs --watch or --report");
+  if (!options.watches() && options.patience > 0) fail("--patience needs --watch or --report");
   if (!options.watches() && options.fan_out > 0) fail("--fan-out needs --watch or --report");
   const Installation installation = Installation::find();
   if (const std::string why = installation.why_no_preload(); !why.empty()) fail(why);
@@ -153,7 +156,7 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
   const auto options = std::make_shared<RunOptions>();
   options->command = take_job(words, "run",
                               {"--profile", "--strategy", "--log", "--on-fault", "--verdict-folder", "--metrics",
-                               "--metrics-period", "--fan-out"});
+                               "--metrics-period", "--fan-out", "--patience"});
   CLI::App* const command =
       app.add_subcommand("run", "start a job with the library preloaded: bestride run mpiexec -n 4 ./program");
   command->add_flag("--report", options->report,
@@ -177,6 +180,13 @@ void add_run(CLI::App& app, std::vector<std::string>& words) {
   command->add_option("--metrics-period", options->metrics_period, "seconds; default 15")
       ->type_name("SECONDS")
       ->check(number(least_seconds, most_seconds));
+  command
+      ->add_option(
+          "--patience", options->patience,
+          "with --watch: how long a rank may compute, sleep or move data outside MPI, while others wait for it, "
+          "before that is called a hang; default 60")
+      ->type_name("SECONDS")
+      ->check(number(1, most_seconds));
   command
       ->add_option("--fan-out", options->fan_out,
                    "with --watch: how many agents are connected to this process, and to each that relays for others; "

@@ -14,6 +14,7 @@
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_call.hpp"
+#include "telemetry/waits/members.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -98,6 +99,7 @@ const char* verb(Cause cause, bool one) {
     case Cause::blocked: return one ? "is blocked" : "are blocked";
     case Cause::transferring: return one ? "reads or writes" : "read or write";
     case Cause::uninterruptible: return one ? "waits in the kernel" : "wait in the kernel";
+    case Cause::starting: return one ? "has not called MPI_Init" : "have not called MPI_Init";
     default: return one ? "is outside MPI" : "are outside MPI";
   }
 }
@@ -130,6 +132,38 @@ void add_slow_path_evidence(const SlowPath& path, std::vector<std::string>& line
                   " after the later post: " + seconds_text(path.seconds) + ", median of all pairs " +
                   seconds_text(path.typical));
   if (!path.exact) lines.push_back("its messages completed in one call with others, which may be the slow ones");
+}
+
+/// The requests for which ranks wait and whose peer is a culprit: "rank 1 waits for a request: MPI_Irecv
+/// from rank 2, tag 2, 160 KB".
+void add_open_requests(const Finding& finding, const JobView& view, std::vector<std::string>& lines) {
+  constexpr std::size_t most_lines = 4;
+  std::size_t added = 0;
+  const Members members(view.job.ranks);
+  for (const auto& [number, rank] : members.ranks()) {
+    if (!rank->alive) continue;
+    for (const RequestSnapshot& request : rank->requests) {
+      const CommunicatorSnapshot* const communicator = rank->communicator(request.communicator);
+      const CallKind kind = kind_of(request.function, request.ordinal != 0);
+      if (request.waiter == 0 || !communicator || (kind != CallKind::send && kind != CallKind::receive)) continue;
+      const std::int32_t peer = members.world_rank(*communicator, request.peer);
+      if (peer < 0 || !std::binary_search(finding.culprits.begin(), finding.culprits.end(), peer)) continue;
+      if (++added > most_lines) return;
+      lines.push_back("rank " + std::to_string(number) + " waits for a request: " + function_name(request.function) +
+                      (kind == CallKind::send ? " to rank " : " from rank ") + std::to_string(peer) +
+                      (request.tag >= 0 ? ", tag " + std::to_string(request.tag) : "") + ", " +
+                      bytes_text(request.bytes));
+    }
+  }
+}
+
+bool is_deadlock_by_lock(const Finding& finding, const JobView& view) {
+  return finding.fault == Fault::deadlock &&
+         std::any_of(finding.cycle.begin(), finding.cycle.end(), [&](std::int32_t number) {
+           const RankSnapshot* const rank = find_rank(view, number);
+           const ThreadSnapshot* const thread = rank ? leading_thread(*rank) : nullptr;
+           return thread && thread->current && kind_of(thread->current->function, false) == CallKind::lock;
+         });
 }
 
 const char* slow_path_advice(const SlowPath& path) {
@@ -169,6 +203,7 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
         return who + plural(finding, " was", " were") + " ended by an MPI error in " + call_of(finding, view) +
                (place.empty() ? "" : ", called in " + place) + ": " + error_text(*end);
       if (finding.cause == Cause::aborted) return who + " called MPI_Abort" + in;
+      if (finding.cause == Cause::starting) return who + " ended before MPI_Init, in which the others were";
       return who + " " + end_text(wait_status(finding, view)) + in + " before MPI_Finalize";
     }
     case Fault::stopped:
@@ -194,6 +229,8 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
       return finding.cycle.size() == 1 ? "rank " + std::to_string(finding.cycle[0]) + " waits for itself"
                                        : "ranks wait for each other in a cycle: " + cycle_text(finding.cycle);
     case Fault::computation_hang:
+      if (finding.cause == Cause::starting)
+        return who + " " + verb(finding.cause, finding.culprits.size() == 1) + ", in which the others wait";
       return who + plural(finding, " does", " do") +
              " not come to the MPI call that others wait for: " + plural(finding, "it ", "they ") +
              verb(finding.cause, finding.culprits.size() == 1);
@@ -215,6 +252,13 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
   return who;
 }
 
+std::string working_text(const Finding& finding, const JobView& view, double seconds) {
+  const bool outside = finding.cause != Cause::starting;
+  return subject(finding, view) + " " + verb(finding.cause, finding.culprits.size() == 1) +
+         (outside ? " outside MPI for " : " for ") + seconds_text(seconds) + " while " + ranks_text(finding.held_up) +
+         (finding.held_up.size() == 1 ? " waits" : " wait") + "; this may be its work";
+}
+
 std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   std::vector<std::string> lines;
   if (finding.mismatch)
@@ -226,7 +270,11 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
     }
   if (finding.fault == Fault::unmatched_message && !finding.cycle.empty())
     lines.push_back("ranks wait for each other: " + cycle_text(finding.cycle));
-  if (finding.fault == Fault::deadlock && finding.culprits.size() < finding.cycle.size())
+  const bool by_lock = is_deadlock_by_lock(finding, view);
+  if (by_lock)
+    lines.push_back(ranks_text(finding.culprits) + plural(finding, " holds", " hold") +
+                    " the lock of a window for which others wait in MPI_Win_lock");
+  if (finding.fault == Fault::deadlock && !by_lock && finding.culprits.size() < finding.cycle.size())
     lines.push_back(ranks_text(finding.culprits) + plural(finding, " is", " are") +
                     " in another collective call than most of the deadlocked ranks");
   for (std::size_t i = 0; i < finding.culprits.size() && i < 3; ++i) {
@@ -246,6 +294,8 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
     const std::vector<std::string> text = lines_of(end->text);
     for (std::size_t i = 1; i < text.size() && i < 5; ++i) lines.push_back(text[i]);
   }
+  if (finding.fault != Fault::crash) add_open_requests(finding, view, lines);
+  if (finding.cause == Cause::starting) lines.push_back("it has no record: it may be on a host that is not watched");
   if (finding.fault == Fault::crash && finding.cause == Cause::killed && wait_status(finding, view) < 0 &&
       !noted(finding, view, EndKind::signal))
     lines.push_back("how it ended is known to the launcher only, which reports it");
@@ -272,6 +322,7 @@ std::string advice(const Finding& finding, const JobView& view) {
         return "look for a recursion without end and for large local arrays; 'ulimit -s' shows the limit of the stack";
       if (noted(finding, view, EndKind::signal))
         return "look at this place; run with a debugger or core dumps to see its variables";
+      if (finding.cause == Cause::starting) return "read what the rank and the launcher printed";
       const int status = wait_status(finding, view);
       if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return "SIGKILL often comes from the kernel's out-of-memory killer (dmesg) or the batch system's memory limit";
@@ -289,9 +340,13 @@ std::string advice(const Finding& finding, const JobView& view) {
              "make the same collective calls in the same order";
     case Fault::unmatched_message: return "compare destination, tag and communicator of the send and of the receive";
     case Fault::deadlock:
+      if (is_deadlock_by_lock(finding, view))
+        return "call MPI_Win_unlock before a call that waits for ranks that want the lock";
       return "post receives before sends that wait for them (MPI_Irecv), or use MPI_Sendrecv; make collective calls on "
              "several communicators in one order";
     case Fault::computation_hang:
+      if (finding.cause == Cause::starting)
+        return "look at what the rank does before MPI_Init, with a debugger or py-spy";
       if (finding.cause == Cause::uninterruptible) return "look at the file system or device in which it waits";
       if (finding.cause == Cause::computing) return "look at the loop in which it is; its stack is above";
       return "look at what it waits for; its stack is above";

@@ -13,6 +13,8 @@ namespace bestride::inline cli {
 /// "rank 3 (pid 4711 on node1) was ended by signal 11 (Segmentation fault) in advect (field.c:12)". `stacks`: of the
 /// job, or null.
 std::string headline(const Finding& finding, const JobView& view, const JobStacks* stacks);
+/// One line about Detector::working(): "rank 0 (pid 4711 on node1) computes outside MPI for 12.1 s; ranks 1-3 wait".
+std::string working_text(const Finding& finding, const JobView& view, double seconds);
 /// Facts that led to it, a line each.
 std::vector<std::string> evidence(const Finding& finding, const JobView& view);
 /// What the user should do now; one line.

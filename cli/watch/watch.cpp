@@ -43,6 +43,7 @@ constexpr double starting = 5, starting_period = 0.05;
 constexpr double answer_patience = 0.5, last_answer_patience = 2, stacks_patience = 10;  ///< seconds, for agents
 constexpr double late_agents_patience = 1;  ///< seconds, if the job has failed
 constexpr unsigned looks_for_outputs = 10;  ///< with metrics, one of so many looks gets everything
+constexpr double working_factor = 3;        ///< a rank that works is mentioned again if it does so for so much longer
 constexpr std::size_t most_verdicts = 8;    ///< that are printed of a job
 constexpr double patience_after_abort = 10, patience_for_records = 10;  ///< seconds
 
@@ -134,6 +135,7 @@ class Watch {
       if (closed_.count(key) || (job->ended() && !job->ranks().empty())) continue;
       if (job->local()) job->local()->note_ends(seconds());
       observe(key, *job, JobPhase::running);
+      note_working_ranks(*job);
       note_other_ranks(*job);
       outputs_.refresh(*job, seconds());
     }
@@ -193,7 +195,11 @@ class Watch {
 
   WatchedJob& job_of(const std::string& key, const std::string& name) {
     auto& job = jobs_[key];
-    if (!job) job = std::make_unique<WatchedJob>(name, realtime_);
+    if (!job) {
+      Limits limits;
+      limits.working = options_.patience;
+      job = std::make_unique<WatchedJob>(name, realtime_, limits);
+    }
     return *job;
   }
 
@@ -212,6 +218,17 @@ class Watch {
       std::vector<pollfd> entries;
       for (const int descriptor : agents_.descriptors()) entries.push_back({descriptor, POLLIN, 0});
       poll(entries.data(), entries.size(), 10);
+    }
+  }
+
+  /// Says so if ranks work much longer than any did before while others wait. No verdict: most of them go on.
+  void note_working_ranks(const WatchedJob& job) {
+    double& longest = longest_work_[job.name()];
+    for (const Finding& finding : job.working()) {
+      const double lasts = seconds() - finding.since;
+      if (lasts < working_factor * longest) continue;
+      longest = lasts;
+      say("bestride: " + working_text(finding, job.view(), lasts) + "\n");
     }
   }
 
@@ -357,9 +374,10 @@ class Watch {
   bool suspected_ = false;  ///< at the last look
   bool urgent_ = false;     ///< an event during a look needs another look
   std::map<std::string, std::size_t> printed_;
-  std::map<std::string, JobStacks> stacks_;  ///< by job, when its last finding was made
-  std::set<std::string> incomplete_;         ///< jobs with ranks that can't be watched
-  double aborted_at_ = 0;                    ///< 0: the job was not ended
+  std::map<std::string, double> longest_work_;  ///< by job: seconds of the last line about ranks that work
+  std::map<std::string, JobStacks> stacks_;     ///< by job, when its last finding was made
+  std::set<std::string> incomplete_;            ///< jobs with ranks that can't be watched
+  double aborted_at_ = 0;                       ///< 0: the job was not ended
   LauncherProcess launcher_;
 };
 

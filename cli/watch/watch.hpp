@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/watch/job_outputs.hpp"
+#include "telemetry/detector/detector.hpp"
 
 namespace bestride::inline cli {
 
@@ -15,6 +16,7 @@ struct WatchOptions {
   std::string folder;  ///< of the verdict files
   OnFault on_fault = OnFault::report;
   std::string command;  ///< for OnFault::command: a shell command that gets the verdict as JSON on its stdin
+  double patience = Limits{}.working;  ///< seconds for which a rank may work outside MPI while others wait
   OutputOptions outputs;
 };
 

@@ -29,7 +29,8 @@ class WatchedJob {
  public:
   /// `name`: of the job, for people; `started`: when the launcher was started, seconds of the system's clock
   /// (CLOCK_REALTIME).
-  WatchedJob(std::string name, double started) : name_(std::move(name)), started_(started) {}
+  WatchedJob(std::string name, double started, const Limits& limits = {})
+      : name_(std::move(name)), started_(started), detector_(limits) {}
   WatchedJob(const WatchedJob&) = delete;
   WatchedJob& operator=(const WatchedJob&) = delete;
 
@@ -56,6 +57,8 @@ class WatchedJob {
     return view_;
   }
   const std::vector<Reported>& reported() const noexcept { return reported_; }
+  /// As Detector::working().
+  const std::vector<telemetry::Finding>& working() const noexcept { return detector_.working(); }
   bool suspects() const noexcept { return detector_.suspects(); }
   bool awaits_confirmation() const noexcept { return detector_.awaits_confirmation(); }
   /// Processes that had a record, also those whose record is removed.

@@ -15,7 +15,8 @@ using Ranks = std::vector<std::int32_t>;
 
 class Detection : public testing::Test {
  protected:
-  explicit Detection(int size = 4) : job(size) {
+  /// Ranks that work are given as little time as those that are blocked, unless a test says otherwise.
+  explicit Detection(int size = 4, const Limits& limits = {.working = 4}) : job(size), detector(limits) {
     for (RankSnapshot& rank : job.ranks) {
       rank.visible = true;
       rank.pid = 1000 + rank.world_rank;

@@ -32,6 +32,7 @@ void Detector::update(const Observation& observation) {
       progress = progress || !is_new;
       history.calls = calls;
       history.hangs.reset();
+      if (is_new || now_ - history.progressed >= active_window) history.active_since = now_;
       // The call was made after the last observation.
       history.progressed = is_new ? now_ : now_ - seconds_since_call(rank, now_ - history.observed);
     }
@@ -93,10 +94,12 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     }
   waiters_.emplace(graph_);
   diagnosis_ = diagnose(graph_, *waiters_);
+  working_.clear();
   std::vector<Finding> found;
   find_crashes(found);
   const bool crashed = !found.empty();
   if (!crashed) find_stopped(found);
+  if (found.empty()) find_missing(found);
   const std::size_t stopped = found.size();  // another rank may have a fault of its own
   if (found.empty()) find_unreachable(found);
   if (!crashed && found.size() == stopped) {
@@ -114,7 +117,8 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     const bool explained = found.size() > stopped;
     find_computation_hangs(found);
     if (!explained && !found.empty()) find_other_tag(found);
-    if (found.empty()) find_communication_hangs(found);
+    // A rank that waits for one that works may look as if its call did not end.
+    if (found.empty() && working_.empty()) find_communication_hangs(found);
     if (found.empty()) find_starvation(found);
   }
   const bool interrupted = !found.empty();

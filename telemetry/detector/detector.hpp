@@ -36,14 +36,15 @@ struct Observation {
 
 /// Seconds without progress after which a state counts.
 struct Limits {
-  double stopped = 1;         ///< a process that a signal or a debugger has stopped
-  double certain = 1;         ///< deadlock, mismatch: can't end by itself
-  double computation = 4;     ///< a rank outside MPI for which most others wait
-  double few_waiting = 20;    ///< the same if fewer ranks wait than are waited for, or any one of several would do
-  double transferring = 30;   ///< a rank outside MPI that reads or writes, or waits in the kernel for a device
-  double communication = 10;  ///< all ranks are in their calls
-  double starvation = 4;      ///< the ranks that are waited for make other calls
-  double unheard = 5;         ///< an agent on another host does not answer
+  double stopped = 1;           ///< a process that a signal or a debugger has stopped
+  double certain = 1;           ///< deadlock, mismatch: can't end by itself
+  double computation = 4;       ///< a rank outside MPI for which most others wait, and which is blocked
+  double working = 60;          ///< the same if it computes, sleeps for a time, or moves data: this may be its work
+  double few_waiting = 20;      ///< the same if fewer ranks wait than are waited for, or any one of several would do
+  double uninterruptible = 30;  ///< the same if it waits in the kernel for a device or a file system
+  double communication = 10;    ///< all ranks are in their calls
+  double starvation = 4;        ///< the ranks that are waited for make other calls
+  double unheard = 5;           ///< an agent on another host does not answer
 };
 
 /// Not thread-safe.
@@ -54,6 +55,10 @@ class Detector {
   /// The findings that hold now, the most important first; empty: nothing is wrong, or not yet certain. A crash holds
   /// until the end of the job.
   std::vector<Finding> observe(const Observation& observation);
+
+  /// Ranks that compute, sleep or move data outside MPI while others wait for them, for at least Limits::computation:
+  /// no faults yet, and perhaps none. Findings of class computation_hang, one for each cause, of the last observation.
+  const std::vector<Finding>& working() const noexcept { return working_; }
 
   /// True if a rank makes no progress, so that observe() should be called again soon.
   bool suspects() const noexcept { return suspects_; }
@@ -66,6 +71,7 @@ class Detector {
   struct History {
     std::uint64_t calls = 0;
     double progressed = 0;                ///< when `calls` last changed
+    double active_since = 0;              ///< since when `calls` has changed at least every `active_window` seconds
     double observed = 0;                  ///< time of the last observation
     ProcessUse use;                       ///< at the last observation
     double used_at = 0;                   ///< when it was looked at
@@ -74,6 +80,9 @@ class Detector {
     bool waited = false;                  ///< it waited for another rank at the last observation
     std::optional<Cause> hangs;           ///< why, if it was found to hang outside MPI and has made no call since
   };
+
+  /// A rank that has made no call for so many seconds does not make other calls instead of the one that is waited for.
+  static constexpr double active_window = 2;
 
   void update(const Observation& observation);
   /// Of an element of `ranks_`.
@@ -97,6 +106,7 @@ class Detector {
   void find_mismatches(const std::vector<CollectiveMismatch>& mismatches, bool certain,
                        std::vector<Finding>& found) const;
   void find_left_early(std::vector<Finding>& found) const;
+  void find_missing(std::vector<Finding>& found);
   void find_deadlocks(std::vector<Finding>& found) const;
   void find_computation_hangs(std::vector<Finding>& found);
   /// While other ranks hang: one message with another tag than the one that its receiver waits for.
@@ -142,6 +152,7 @@ class Detector {
   std::vector<CollectiveMismatch> wrong_calls_;  ///< of calls that have ended; only the first one of the job
   SlowRanks slow_ranks_;
   SlowCommunication slow_communication_;
+  std::vector<Finding> working_;
   std::vector<Finding> candidates_;  ///< of the last observation, to be confirmed by the next one
 
   // Of the current observation.

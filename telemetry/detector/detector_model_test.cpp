@@ -189,6 +189,17 @@ TEST_F(ModelledJobs, CorrectProgramsHaveNoFinding) {
   });
 }
 
+/// A serial phase of up to 55 s.
+TEST_F(ModelledJobs, ARankThatComputesLong) {
+  for_each_program([&](Program& program) {
+    const Phase& phase = *choose(program, Phase::Kind::compute);
+    const std::int32_t rank = one_of(program, phase);
+    insert(program, phase, rank, {.kind = Kind::compute, .seconds = 5.0 + 10 * (rank % 6)});
+    const std::vector<Finding> found = run(program.job, 90);
+    EXPECT_TRUE(found.empty()) << text(found[0]);
+  });
+}
+
 TEST_F(ModelledJobs, ARankThatDies) {
   for_each_program([&](Program& program) {
     const Phase& phase = *choose(program, Phase::Kind::compute);

@@ -42,6 +42,7 @@ enum class Cause : std::uint8_t {
   sleeping,         ///< sleeps in nanosleep, and uses no CPU
   blocked,          ///< sleeps in the kernel until something happens: a lock, a read
   transferring,     ///< reads or writes outside MPI
+  starting,         ///< has not called MPI_Init
   finalized,        ///< is in MPI_Finalize or past it
   in_mpi,           ///< is in an MPI call
 };

@@ -18,7 +18,7 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
   }
   std::erase_if(minority_since_,
                 [&](const auto& entry) { return !std::binary_search(outside.begin(), outside.end(), entry.first); });
-  std::map<Cause, Finding> by_cause;
+  std::map<Cause, Finding> by_cause, working;
   // Ranks in the same sets, such as those missing from one collective call, have the same waiters.
   struct Waiting {
     std::size_t ranks = 0;
@@ -53,28 +53,64 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
     // Observing the rank may wake it, as copying its stack does, so the first cause is kept.
     std::optional<Cause>& hangs = history(each).hangs;
     const Cause cause = hangs.value_or(cause_of(each));
-    double limit =
-        cause == Cause::transferring || cause == Cause::uninterruptible ? limits_.transferring : limits_.computation;
+    const bool works = cause == Cause::computing || cause == Cause::sleeping || cause == Cause::transferring;
+    double limit = works                             ? limits_.working
+                   : cause == Cause::uninterruptible ? limits_.uninterruptible
+                                                     : limits_.computation;
     // A master that waits for its only worker, as opposed to one with other workers that are idle.
     if (waiting.ranks == 1 && waiting.by_any) limit = std::max(limit, limits_.communication);
-    double lasts = std::min(idle(each), longest);
+    // It may have waited in its last call for long.
+    double lasts = std::min(seconds_since_call(each, idle(each)), longest);
     if (minority)
       lasts = std::min(lasts, now_ - minority_since_[number] + limits_.certain);
     else
       limit = std::max(limit, limits_.few_waiting);
-    if (lasts < adapted(limit)) continue;
-    hangs = cause;
-    Finding& finding = by_cause[cause];
+    const bool is_fault = lasts >= adapted(limit);
+    if (!is_fault && (!works || lasts < limits_.computation)) continue;
+    if (is_fault) hangs = cause;
+    Finding& finding = (is_fault ? by_cause : working)[cause];
     finding.fault = Fault::computation_hang;
     finding.cause = cause;
     finding.culprits.push_back(number);
-    finding.confidence = cause == Cause::computing || cause == Cause::transferring ? 0.8 : 0.9;
+    finding.confidence = works ? 0.6 : 0.9;
   }
-  for (auto& [cause, finding] : by_cause) {
-    finding.held_up = held_up(finding.culprits, 0);
-    finding.since = last_progress(finding.culprits);
-    found.push_back(std::move(finding));
+  for (auto* const findings : {&by_cause, &working})
+    for (auto& [cause, finding] : *findings) {
+      finding.held_up = held_up(finding.culprits, 0);
+      finding.since = now_;
+      for (const std::int32_t culprit : finding.culprits)
+        finding.since = std::min(finding.since, now_ - seconds_since_call(*rank(culprit), idle(*rank(culprit))));
+      (findings == &by_cause ? found : working_).push_back(std::move(finding));
+    }
+}
+
+/// Ranks that the launcher has counted and that have no record, while the others wait in MPI_Init, or have ended there.
+void Detector::find_missing(std::vector<Finding>& found) {
+  Ranks present;
+  std::int32_t size = 0;
+  bool all_gone = true;
+  double waited = 0;
+  for (const RankSnapshot& each : ranks_) {
+    if (each.world_rank >= 0 || each.state != ProcessState::starting || each.launch_rank < 0) return;
+    present.push_back(each.launch_rank);
+    size = std::max(size, each.launch_size);
+    all_gone = all_gone && !each.alive;
+    waited = std::max(waited, idle(each));
   }
+  std::sort(present.begin(), present.end());
+  if (present.empty() || static_cast<std::size_t>(size) <= present.size()) return;
+  const bool is_crash = all_gone && last_;
+  if (!is_crash && waited < limits_.computation) return;
+  Finding finding;
+  finding.fault = is_crash ? Fault::crash : Fault::computation_hang;
+  finding.cause = Cause::starting;
+  for (std::int32_t number = 0; number < size; ++number)
+    if (!std::binary_search(present.begin(), present.end(), number)) finding.culprits.push_back(number);
+  finding.held_up = std::move(present);
+  finding.since = now_ - waited;
+  finding.confidence = 0.6;  // they may be on hosts that are not watched
+  if (is_crash) return crashes_.push_back(finding), found.push_back(std::move(finding));
+  (waited >= limits_.working ? found : working_).push_back(std::move(finding));
 }
 
 void Detector::find_communication_hangs(std::vector<Finding>& found) const {
@@ -136,7 +172,8 @@ Ranks Detector::ranks_that_pass_over_messages(double least_wait) const {
     if (idle(waiter) < least_wait) continue;
     each_needed(waits, [&](const RankSet& needed) {
       const RankSnapshot* const known = needed.size() == 1 ? rank(needed.front()) : nullptr;
-      if (known && idle(*known) < 2 && !is_member(result, needed.front()) && passes_over_messages(waiter, *known))
+      if (known && idle(*known) < active_window && !is_member(result, needed.front()) &&
+          passes_over_messages(waiter, *known))
         result.insert(std::lower_bound(result.begin(), result.end(), needed.front()), needed.front());
     });
   }
@@ -151,7 +188,9 @@ void Detector::find_starvation(std::vector<Finding>& found) const {
   suspects.erase(std::unique(suspects.begin(), suspects.end()), suspects.end());
   for (const std::int32_t number : suspects) {
     const RankSnapshot* const known = rank(number);
-    if (!known || !known->alive || known->unheard > 0 || idle(*known) >= 2) continue;
+    if (!known || !known->alive || known->unheard > 0 || idle(*known) >= active_window) continue;
+    // It may have waited itself, and may come to the call soon.
+    if (now_ - history(*known).active_since < adapted(limits_.starvation)) continue;
     // A rank may wait for its next task while others work. It is starved if its own message was not received.
     const Ranks waiting = held_up({number}, adapted(limits_.starvation));
     if (std::any_of(waiting.begin(), waiting.end(), [&](std::int32_t waiter) {

@@ -27,6 +27,99 @@ TEST_F(Detection, ARankThatComputesForEver) {
   EXPECT_EQ(found.cause, Cause::computing);
 }
 
+class PatientDetection : public Detection {
+ protected:
+  PatientDetection() : Detection(4, {}) {}
+};
+
+TEST_F(PatientDetection, ARankThatComputesLongMayDoItsWork) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  EXPECT_TRUE(observe(3).empty());
+  EXPECT_TRUE(detector.working().empty());
+  EXPECT_TRUE(observe(55).empty());
+  ASSERT_EQ(detector.working().size(), 1u);
+  EXPECT_EQ(detector.working()[0].culprits, Ranks{3});
+  EXPECT_EQ(detector.working()[0].cause, Cause::computing);
+  EXPECT_EQ(detector.working()[0].held_up, (Ranks{0, 1, 2}));
+  const Finding found = expect_one(observe(4), Fault::computation_hang, Ranks{3});
+  EXPECT_EQ(found.confidence, 0.6);
+  EXPECT_TRUE(detector.working().empty());
+}
+
+/// It looks for a file once a second.
+TEST_F(PatientDetection, ARankThatSleepsAgainAndAgain) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Bcast");
+  thread(3).state = 'S';
+  thread(3).channel = "hrtimer_nanosleep";
+  for (int i = 0; i < 200; ++i) {
+    job.ranks[3].use.sleeps += i % 4 == 0;
+    EXPECT_TRUE(observe(0.25).empty());
+  }
+  EXPECT_EQ(detector.working().at(0).cause, Cause::sleeping);
+}
+
+TEST_F(PatientDetection, ARankThatIsBlockedDoesNothingByItself) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  thread(3).state = 'S';
+  thread(3).channel = "futex_wait_queue";
+  EXPECT_EQ(observe(5).at(0).cause, Cause::blocked);
+}
+
+TEST_F(PatientDetection, AStageOfAPipelineHoldsUpTheOnesAfterIt) {
+  observe(1);
+  for (int stage = 0; stage < 4; ++stage) {
+    for (int rank = stage + 1; rank < 4; ++rank) job.call(rank, "MPI_Recv", rank - 1);
+    EXPECT_TRUE(observe(6).empty()) << "stage " << stage;
+    leave_mpi(stage);
+    if (stage < 3) leave_mpi(stage + 1);
+  }
+}
+
+class Starting : public PatientDetection {
+ protected:
+  /// Ranks 0, 1 and 3 are in MPI_Init.
+  Starting() {
+    job.ranks.erase(job.ranks.begin() + 2);
+    for (RankSnapshot& rank : job.ranks) {
+      rank.launch_rank = rank.world_rank;
+      rank.launch_size = 4;
+      rank.world_rank = -1;
+      rank.world_size = 0;
+      rank.state = ProcessState::starting;
+    }
+  }
+};
+
+TEST_F(Starting, ARankThatDoesNotCallInit) {
+  EXPECT_TRUE(observe(3).empty());
+  EXPECT_TRUE(detector.working().empty());
+  EXPECT_TRUE(observe(50).empty());
+  EXPECT_EQ(detector.working().at(0).culprits, Ranks{2});
+  const Finding found = expect_one(observe(10), Fault::computation_hang, Ranks{2});
+  EXPECT_EQ(found.cause, Cause::starting);
+  EXPECT_EQ(found.held_up, (Ranks{0, 1, 3}));
+}
+
+TEST_F(Starting, AllCallInitLate) {
+  job.ranks.push_back(job.ranks[0]);
+  job.ranks.back().pid = 1002;
+  job.ranks.back().launch_rank = 2;
+  EXPECT_TRUE(observe(100).empty());
+  EXPECT_TRUE(detector.working().empty());
+}
+
+TEST_F(Starting, ALauncherThatDoesNotCount) {
+  for (RankSnapshot& rank : job.ranks) rank.launch_size = 0, rank.launch_rank = -1;
+  EXPECT_TRUE(observe(100).empty());
+}
+
+TEST_F(Starting, ARankThatEndsBeforeInit) {
+  observe(1);
+  for (RankSnapshot& rank : job.ranks) rank.alive = rank.visible = false;
+  const auto found = detector.observe({102, job.ranks, true});
+  EXPECT_EQ(expect_one(found, Fault::crash, Ranks{2}).cause, Cause::starting);
+}
+
 /// Each of its requests may be complete, but all are with rank 1 or with itself, and it does not go on.
 TEST_F(Detection, ARankWhoseOnlyPeerDoesNotCall) {
   job = SampleJob(2);
@@ -109,7 +202,7 @@ TEST_F(Detection, AMinorityThatWaitsIsNoFault) {
   EXPECT_EQ(observe(4).at(0).culprits, (Ranks{1, 2, 3}));
 }
 
-TEST_F(Detection, ACheckpointOfOneRankIsNoFault) {
+TEST_F(PatientDetection, ACheckpointOfOneRankIsNoFault) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Barrier");
   thread(3).state = 'S';
   thread(3).channel = "pipe_write";
@@ -118,7 +211,7 @@ TEST_F(Detection, ACheckpointOfOneRankIsNoFault) {
   }
 }
 
-TEST_F(Detection, AReaderThatGetsItsDataSlowlyIsNoFault) {
+TEST_F(PatientDetection, AReaderThatGetsItsDataSlowlyIsNoFault) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Barrier");
   thread(3).state = 'S';
   thread(3).channel = "anon_pipe_read";

@@ -96,6 +96,12 @@ Ranks Detector::minority_of(const Ranks& cycle) const {
 
 /// For a rank of the cycle that receives from any source: the ranks that wait for a message from it on the same
 /// communicator, so that their own message is the one that is missing.
+/// True for an edge of a message, not of a collective call or of a lock.
+static bool is_message(const WaitCondition& why) {
+  return why.ordinal == 0 && kind_of(why.function, false) != CallKind::finalize &&
+         kind_of(why.function, false) != CallKind::lock;
+}
+
 Ranks Detector::silent_partners(const Ranks& cycle) const {
   Ranks result;
   for (const std::int32_t number : cycle)
@@ -104,7 +110,7 @@ Ranks Detector::silent_partners(const Ranks& cycle) const {
         if (condition.kind != WaitKind::any || condition.ranks.size() < 2) continue;
         for (const std::int32_t target : condition.ranks)
           if (const WaitCondition* const back = graph_.edge(target, number);
-              back && back->ordinal == 0 && back->communicator == condition.communicator)
+              back && is_message(*back) && back->communicator == condition.communicator)
             result.push_back(target);
       }
   std::sort(result.begin(), result.end());
@@ -117,7 +123,7 @@ std::optional<TagMismatch> Detector::tag_mismatch_among(const Ranks& waiters) co
   for (const std::int32_t waiter : waiters)
     for (const ThreadWait& thread : graph_.find(waiter)->threads)
       for (const WaitCondition& condition : thread.conditions) {
-        if (condition.matched || condition.ordinal != 0) continue;
+        if (condition.matched || !is_message(condition)) continue;
         for (const std::int32_t target : condition.ranks)
           if (const RankSnapshot* const other = rank(target); other && target != waiter)
             if (const auto found = find_tag_mismatch(*other, *rank(waiter))) return found;
@@ -134,11 +140,12 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   finding.confidence = 1;
   std::set<std::int32_t> targets;  // of messages
   std::size_t messages = 0, receives = 0;
-  Ranks receivers;
+  Ranks receivers, holders;  // of locks
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     const std::int32_t waiter = cycle[i], target = cycle[(i + 1) % cycle.size()];
     const WaitCondition* const why = graph_.edge(waiter, target);
-    if (!why || why->ordinal != 0 || function_name(why->function) == "MPI_Finalize") continue;
+    if (why && kind_of(why->function, false) == CallKind::lock) holders.push_back(target);
+    if (!why || !is_message(*why)) continue;
     ++messages;
     targets.insert(target);
     if (why->receives)
@@ -167,7 +174,7 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
     finding.culprits = receivers;
     finding.confidence = 0.8;  // or the sender sends too much, or in another order
   } else {
-    finding.culprits = messages > 0 ? cycle : minority_of(cycle);
+    finding.culprits = messages > 0 ? cycle : !holders.empty() ? holders : minority_of(cycle);
     std::sort(finding.culprits.begin(), finding.culprits.end());
   }
   finding.held_up = held_up(finding.culprits, 0);

@@ -105,11 +105,13 @@ struct RecordHeader {
   std::int64_t anchor_monotonic;    ///< CLOCK_MONOTONIC, nanoseconds
   std::int64_t anchor_realtime;     ///< CLOCK_REALTIME, nanoseconds
   char host[64];
-  char job[64];          ///< name of the job's folder
-  char executable[256];  ///< /proc/self/exe
-  char abi[16];          ///< "mpich", ...
-  char watcher[96];      ///< BESTRIDE_WATCHER: the process that watches the job; "" if none does
-  char launch[96];       ///< what the launcher calls the job, the same on all its hosts; "" if it is not known
+  char job[64];              ///< name of the job's folder
+  char executable[256];      ///< /proc/self/exe
+  char abi[16];              ///< "mpich", ...
+  char watcher[96];          ///< BESTRIDE_WATCHER: the process that watches the job; "" if none does
+  char launch[96];           ///< what the launcher calls the job, the same on all its hosts; "" if it is not known
+  std::int32_t launch_rank;  ///< the rank that the launcher gave the process; -1: not known
+  std::int32_t launch_size;  ///< of how many; 0: not known
 
   Shared<std::uint32_t> state;      ///< ProcessState
   Shared<std::int32_t> world_rank;  ///< -1 until MPI_Init has returned

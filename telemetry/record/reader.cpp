@@ -77,6 +77,10 @@ class SnapshotMaker {
     rank_.abi = text(from.abi);
     rank_.watcher = text(from.watcher);
     rank_.launch = text(from.launch);
+    if (from.launch_rank >= 0 && from.launch_rank < from.launch_size) {
+      rank_.launch_rank = from.launch_rank;
+      rank_.launch_size = from.launch_size;
+    }
     rank_.pid = from.pid;
     rank_.process_start = from.process_start;
     if (from.state.get() > static_cast<std::uint32_t>(ProcessState::finalized)) return false;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/launcher_rank.hpp"
 #include "base/message.hpp"
 #include "telemetry/record/functions.hpp"
 #include "telemetry/record/job_folder.hpp"
@@ -90,6 +91,8 @@ RecordFile* Recorder::open(const char* abi, std::size_t handle_bytes, const char
   copy(header.abi, sizeof header.abi, abi);
   if (const char* const watcher = std::getenv("BESTRIDE_WATCHER")) copy(header.watcher, sizeof header.watcher, watcher);
   copy(header.launch, sizeof header.launch, launch);
+  header.launch_rank = launcher_rank();
+  header.launch_size = launcher_size();
   header.handle_bytes = static_cast<std::uint32_t>(handle_bytes);
   header.world_rank.set(-1);
   header.sampling.set(1);

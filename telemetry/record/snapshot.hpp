@@ -158,6 +158,7 @@ struct RankSnapshot {
   bool remote = false;
   double unheard = 0;    ///< seconds for which the agent has not answered; the snapshot is that old; 0: it answers
   bool partial = false;  ///< without what seldom changes; see snapshot_code.hpp
+  std::int32_t launch_rank = -1, launch_size = 0;  ///< as the launcher says
   std::int32_t world_rank = -1;
   std::int32_t world_size = 0;
   /// The writer had the same table of functions. If not, every `function` is no_function.

@@ -64,10 +64,10 @@ template <class Archive, class Rank>
 void visit_rank(Archive& archive, Rank& r) {
   archive(r.partial);
   archive(r.host, r.pid, r.process_start, r.state, r.alive, r.visible, r.use.cpu_seconds, r.use.io_bytes, r.use.sleeps,
-          r.use.queued_seconds, r.use.tracer, r.wait_status, r.ended, r.ended_in_order, r.world_rank, r.world_size,
-          r.functions_known, r.ticks_per_second, r.anchor_ticks, r.anchor_realtime, r.read_at, r.sampling,
-          r.threads_dropped, r.communicators_dropped, r.requests_dropped, r.peers_dropped, r.sites_dropped,
-          r.ticks_per_record, r.other_sends, r.other_receives, r.torn);
+          r.use.queued_seconds, r.use.tracer, r.wait_status, r.ended, r.ended_in_order, r.launch_rank, r.launch_size,
+          r.world_rank, r.world_size, r.functions_known, r.ticks_per_second, r.anchor_ticks, r.anchor_realtime,
+          r.read_at, r.sampling, r.threads_dropped, r.communicators_dropped, r.requests_dropped, r.peers_dropped,
+          r.sites_dropped, r.ticks_per_record, r.other_sends, r.other_receives, r.torn);
   archive.maybe(r.end, end_note);
   archive.list(r.threads, max_threads, thread);
   archive.list(r.communicators, max_communicators, communicator);
@@ -92,9 +92,10 @@ bool is_valid(const RankSnapshot& rank) {
                        [&](const CallSnapshot& c) { return function_valid(c.function); }) &&
            function_valid(t.poll_function) && t.slot < max_threads;
   };
-  return rank.state <= ProcessState::finalized && rank.world_rank >= -1 &&
-         (!rank.end || rank.end->kind <= EndKind::exception) && rank.world_rank < std::max(rank.world_size, 1) &&
-         rank.ticks_per_second > 0 && std::all_of(rank.threads.begin(), rank.threads.end(), calls_valid) &&
+  return rank.state <= ProcessState::finalized && rank.world_rank >= -1 && rank.launch_rank >= -1 &&
+         rank.launch_rank < std::max(rank.launch_size, 1) && (!rank.end || rank.end->kind <= EndKind::exception) &&
+         rank.world_rank < std::max(rank.world_size, 1) && rank.ticks_per_second > 0 &&
+         std::all_of(rank.threads.begin(), rank.threads.end(), calls_valid) &&
          std::all_of(rank.communicators.begin(), rank.communicators.end(),
                      [](const CommunicatorSnapshot& c) {
                        return c.index < max_communicators && c.kind > CommunicatorKind::free &&

@@ -47,6 +47,7 @@ CallKind kind_of_collective(std::string_view stem) {
 CallKind find_kind(std::uint16_t function, bool collective) {
   const std::string stem = stem_of(function);
   if (stem == "finalize") return CallKind::finalize;
+  if (stem == "win_lock") return CallKind::lock;
   if (collective) return kind_of_collective(stem);
   const std::string_view group = group_of(function);
   if (group.starts_with("p2p-") || group == "partitioned" || group == "probe") {

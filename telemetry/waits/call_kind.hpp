@@ -18,6 +18,7 @@ enum class CallKind : std::uint8_t {
   from_lower,    ///< scan
   from_all,      ///< every other collective call
   neighborhood,  ///< for the neighbours, which are not known
+  lock,          ///< MPI_Win_lock: for those that hold a lock of `peer`'s window
   finalize,
   other,  ///< may wait, but not known for whom
 };

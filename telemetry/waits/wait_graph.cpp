@@ -99,6 +99,7 @@ class ThreadConditions {
         });
         return;
       case CallKind::finalize: add_finalize(call.function); return;
+      case CallKind::lock: add_lock(call); return;
       default:
         add({call.function, call.communicator, call.peer, call.tag, call.ordinal, call.bytes, /*only=*/true});
         return;
@@ -207,6 +208,41 @@ class ThreadConditions {
     condition.ranks = job_.progress.not_finalizing();
     condition.unseen = rank_.world_size - static_cast<std::int32_t>(job_.members.ranks().size());
     append(std::move(condition));
+  }
+
+  /// The ranks whose last calls show that they hold a lock of the same window at the same target. Which of them stand
+  /// in the way is not known (shared locks do not exclude each other), but the library waits for one at least.
+  void add_lock(const CallSnapshot& call) {
+    const CommunicatorSnapshot* const window = rank_.communicator(call.communicator);
+    std::vector<std::int32_t> holders;
+    if (window && window->uid != 0)
+      for (const auto& [number, other] : job_.members.ranks())
+        if (other != &rank_ && holds_lock(*other, window->uid, call.peer)) holders.push_back(number);
+    if (holders.empty()) {
+      wait_.resolved = false;
+      return;
+    }
+    WaitCondition condition;
+    condition.kind = holders.size() == 1 ? WaitKind::all : WaitKind::any;
+    condition.function = call.function;
+    condition.communicator = window->uid;
+    condition.ranks = std::move(holders);
+    append(std::move(condition));
+  }
+
+  static bool holds_lock(const RankSnapshot& rank, std::uint64_t window, std::int32_t target) {
+    bool holds = false;
+    for (const ThreadSnapshot& thread : rank.threads)
+      for (const CallSnapshot& call : thread.finished) {
+        const CommunicatorSnapshot* const in = rank.communicator(call.communicator);
+        if (!in || in->uid != window) continue;
+        const std::string& function = function_name(call.function);
+        if (function == "MPI_Win_lock_all" || function == "MPI_Win_unlock_all")
+          holds = function == "MPI_Win_lock_all";
+        else if (call.peer == target && (function == "MPI_Win_lock" || function == "MPI_Win_unlock"))
+          holds = function == "MPI_Win_lock";
+      }
+    return holds;
   }
 
   void add_collective(const Pending& pending, CallKind kind) {

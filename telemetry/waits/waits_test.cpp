@@ -307,6 +307,34 @@ TEST(Waits, ATornCallWaitsForAnUnknownRank) {
   EXPECT_FALSE(graph.ranks[0].threads[0].resolved);
 }
 
+/// Rank 0 holds a lock and waits in a barrier, rank 1 wants the lock.
+TEST(Waits, ALockOfAWindow) {
+  SampleJob job(3);
+  for (RankSnapshot& rank : job.ranks)
+    rank.communicators.push_back({1, 77, 1, 0, 3, rank.world_rank, 0, 1, CommunicatorKind::window, "counter"});
+  const auto made = [&](int rank, const char* function, std::int32_t target) {
+    CallSnapshot call;
+    call.function = number_of(function);
+    call.communicator = 1;
+    call.peer = target;
+    job.ranks[static_cast<std::size_t>(rank)].threads[0].finished.push_back(call);
+  };
+  made(0, "MPI_Win_lock", 0);
+  made(2, "MPI_Win_lock", 0);
+  made(2, "MPI_Win_unlock", 0);
+  made(2, "MPI_Win_lock", 1);
+  job.collective(0, "MPI_Barrier");
+  job.call(1, "MPI_Win_lock", 0, 1);
+  WaitGraph graph = find_waits(job.ranks);
+  ASSERT_NE(graph.edge(1, 0), nullptr);
+  EXPECT_EQ(graph.edge(1, 2), nullptr) << "it has unlocked";
+  EXPECT_TRUE(graph.needs(1, 0));
+  made(0, "MPI_Win_unlock", 0);
+  graph = find_waits(job.ranks);
+  EXPECT_EQ(graph.edge(1, 0), nullptr);
+  EXPECT_FALSE(graph.find(1)->threads.at(0).resolved);
+}
+
 }  // namespace
 /// The transitive closure of the wait-for graph, computed from its single edges.
 class EdgeByEdge {

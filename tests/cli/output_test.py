@@ -97,7 +97,7 @@ def without_watcher(text):
 
 class Run(CommandTest):
     def test_options_of_a_watched_job(self):
-        for option in (["--on-fault", "abort"], ["--verdict-folder", "/tmp"], ["--fan-out", "2"]):
+        for option in (["--on-fault", "abort"], ["--verdict-folder", "/tmp"], ["--fan-out", "2"], ["--patience", "9"]):
             self.assertEqual(self.refused("run", *option, "--", "true"), f"{option[0]} needs --watch or --report")
 
     def test_dry_run_prints_the_environment_and_the_command(self):
@@ -253,7 +253,8 @@ class Run(CommandTest):
         bad = ("0", "-1", "nan", "inf", "-inf", "1e308", "1e400", "", " ", "x", "5x", "0x10", "99999999999999999999")
         for command, option, whole, least, most in (
                 (["calibrate"], "--budget", True, "1", "1000000"), (["calibrate"], "--ranks", True, "2", "1048576"),
-                (["run", "--watch"], "--fan-out", True, "1", "65536"), (["run", "--metrics", "m"], "--metrics-period", False, "0.1", "1000000"),
+                (["run", "--watch"], "--fan-out", True, "1", "65536"), (["run", "--watch"], "--patience", False, "1", "1000000"),
+                (["run", "--metrics", "m"], "--metrics-period", False, "0.1", "1000000"),
                 (["try"], "--rounds", True, "1", None), (["try"], "--seconds", False, "0.1", "1000000"),
                 (["explain", "--collective", "gather"], "--nodes", True, "1", "16777216"),
                 (["explain", "--collective", "gather"], "--ranks", True, "1", "16777216"),
