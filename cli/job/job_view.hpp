@@ -45,4 +45,10 @@ Result<std::vector<JobView>> observe_jobs(const std::string& folder, const std::
 /// The jobs that `selection` means, as above.
 std::vector<JobSnapshot> select_jobs(std::vector<JobSnapshot> jobs, const std::string& selection);
 
+/// The snapshot of a rank of MPI_COMM_WORLD that counts; null if there is none.
+inline const RankSnapshot* find_rank(const JobView& view, std::int32_t number) noexcept {
+  const RankWaits* const waits = view.graph.find(number);
+  return waits ? &view.job.ranks[waits->snapshot] : nullptr;
+}
+
 }  // namespace bestride::inline cli

@@ -32,7 +32,8 @@ std::string number(double value) {
 class Metrics {
  public:
   explicit Metrics(const MpiReport& report) : job_("job=" + quoted(report.job)) {
-    family("bestride", "info", "", "Version of bestride and what the job runs.");
+    // A gauge, not an info: node_exporter rejects a file with a type that the older Prometheus format does not have.
+    family("bestride_info", "gauge", "", "1; its labels are the version of bestride and what the job runs.");
     sample("bestride_info", "version=" + quoted(report.bestride) + ",abi=" + quoted(report.abi), "1");
     family("bestride_ranks", "gauge", "", "Ranks whose records were read.");
     sample("bestride_ranks", "", std::to_string(report.ranks.size()));

@@ -11,6 +11,7 @@
 
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
+#include "cli/watch/summary.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_call.hpp"
@@ -20,11 +21,6 @@ namespace bestride::inline cli {
 namespace {
 
 constexpr std::size_t most_groups = 14, most_stack_lines = 12;
-
-const RankSnapshot* find_rank(const JobView& view, std::int32_t number) {
-  const RankWaits* const waits = view.graph.find(number);
-  return waits ? &view.job.ranks[waits->snapshot] : nullptr;
-}
 
 /// "rank 3 (pid 4711 on node1)", "ranks 3,5".
 std::string subject(const Finding& finding, const JobView& view) {
@@ -387,6 +383,7 @@ std::string finding_text(const Finding& finding, const JobView& view, const JobS
           (colour ? "\033[0m\n" : "\n");
   const auto line = [&](const std::string& content) { text += "  " + content + "\n"; };
   CallSites sites;
+  if (const std::string words = summary(finding, view, sites, stacks); !words.empty()) line(words);
   std::vector<RankGroup> groups = rank_groups(view, sites);
   std::stable_sort(groups.begin(), groups.end(), [&](const RankGroup& a, const RankGroup& b) {
     const auto blamed = [&](const RankGroup& group) {

@@ -7,6 +7,7 @@
 
 #include "cli/job/job_json.hpp"
 #include "cli/watch/finding_text.hpp"
+#include "cli/watch/summary.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -29,10 +30,21 @@ void write_slow_path(JsonWriter& json, const SlowPath& path) {
   json.close_object();
 }
 
-void write_finding(JsonWriter& json, const Reported& reported, const JobView& view, const JobStacks* stacks) {
+void write_finding(JsonWriter& json, const Reported& reported, const JobView& view, CallSites& sites,
+                   const JobStacks* stacks) {
   const Finding& finding = reported.finding;
   json.open_object().member("class", name(finding.fault)).member("cause", name(finding.cause));
   json.member("text", headline(finding, view, stacks)).member("advice", advice(finding, view));
+  json.member("summary", summary(finding, view, sites, stacks));
+  json.key("next").open_array();
+  for (const NextStep& step : next_steps(finding, view))
+    json.open_object()
+        .member("check", step.check)
+        .member("command", step.command)
+        .member("expected", step.expected)
+        .member("otherwise", step.otherwise)
+        .close_object();
+  json.close_array();
   write_ranks(json, "culprits", finding.culprits);
   write_ranks(json, "held_up", finding.held_up);
   json.member("since", finding.since).member("found", reported.found);
@@ -85,7 +97,8 @@ std::string verdict_json(const WatchedJob& job, double seconds, int exit_code, c
   const WatchCost cost = watch_cost(job, seconds);
   json.key("overhead").open_object().member("watcher", cost.watcher).member("recording", cost.recording).close_object();
   json.key("findings").open_array();
-  for (const Reported& reported : job.reported()) write_finding(json, reported, job.view(), stacks);
+  CallSites sites;
+  for (const Reported& reported : job.reported()) write_finding(json, reported, job.view(), sites, stacks);
   json.close_array().key("job");
   write_job(json, job.view(), calls_written, stacks);
   json.close_object();

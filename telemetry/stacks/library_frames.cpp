@@ -23,11 +23,14 @@ std::vector<NamedFrame>::const_iterator first_own_frame(const std::vector<NamedF
   return std::find_if_not(at, frames.end(), is_c_library);
 }
 
-/// "__GI___libc_read" -> "read": names that the C library has for itself.
+/// "__GI___libc_read" -> "read", "___pthread_mutex_lock" -> "pthread_mutex_lock": names that the C library has for
+/// itself.
 std::string public_name(const std::string& function) {
-  for (const char* const prefix : {"__GI___libc_", "__GI___", "__GI_", "__libc_"})
-    if (function.starts_with(prefix)) return function.substr(std::string(prefix).size());
-  return function;
+  std::string name = function;
+  for (const std::string prefix : {"__GI_", "__libc_"})
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  const std::size_t first = name.find_first_not_of('_');
+  return first == std::string::npos ? function : name.substr(first);
 }
 
 /// "Allreduce" of "MPI_Allreduce" in C or in Fortran, "" of other names.

@@ -43,11 +43,13 @@ class JobTest(unittest.TestCase):
             if line.startswith("# "):
                 word, name = line.split()[1:3]
                 self.assertIn(word, ("TYPE", "UNIT", "HELP"))
+                if word == "TYPE":  # node_exporter reads the older Prometheus format, and rejects files with other types
+                    self.assertIn(line.split()[3], ("counter", "gauge", "histogram", "summary"))
                 families.setdefault(name, {})[word] = line.split(" ", 3)[3]
                 continue
             sample = re.fullmatch(r'(\w+)\{\w+="[^"\n]*"(,\w+="[^"\n]*")*\} [-+.e0-9]+', line)
             self.assertTrue(sample, line)
-            family = re.sub("_total$|_info$", "", sample.group(1)) if sample.group(1) not in families else sample.group(1)
+            family = re.sub("_total$", "", sample.group(1)) if sample.group(1) not in families else sample.group(1)
             self.assertIn(family, families)
             self.assertEqual(sample.group(1).endswith("_total"), families[family]["TYPE"] == "counter")
             self.assertTrue(family.endswith(families[family].get("UNIT", "")))

@@ -78,6 +78,8 @@ class LauncherTest(unittest.TestCase):
         self.assertEqual((verdict["format"], verdict["version"], verdict["launcher_exit_code"]), ("bestride-verdict", 1, done.returncode))
         finding = verdict["findings"][0]
         self.assertEqual((finding["class"], finding["cause"], finding["culprits"]), ("crash", "killed", [1]))
+        self.assertRegex(finding["summary"], r"^Rank 0 was in MPI_\w+ at \S.*\.$")
+        self.assertTrue(finding["next"] and all(set(step) == {"check", "command", "expected", "otherwise"} for step in finding["next"]))
         self.assertEqual([rank["rank"] for rank in verdict["job"]["ranks"]], [0, 1])
         # No record of the job remains.
         root = f"/dev/shm/bestride-{os.geteuid()}"
