@@ -2,8 +2,10 @@
 #include "cli/job/job_stacks.hpp"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
+#include "cli/job/python_stacks.hpp"
 #include "cli/job/rank_list.hpp"
 #include "telemetry/record/job_folder.hpp"
 
@@ -51,6 +53,13 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
       result.failures.push_back({rank.world_rank, rank.pid, 0, process.error().text});
       continue;
     }
+    std::map<int, std::vector<NamedFrame>> python;
+    if (rank.alive && runs_python(rank) && !all_frames) {
+      if (auto known = python_frames(rank))
+        python = std::move(*known);
+      else
+        result.problems.insert(known.error().text);
+    }
     result.longest_stop = std::max(result.longest_stop, static_cast<double>(process->longest_stop.count()) * 1e-9);
     for (const ThreadStack& thread : process->threads) {
       if (!thread.problem.empty()) {
@@ -61,11 +70,13 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
       std::vector<NamedFrame> frames = names.name(*process, thread);
       if (!all_frames && !thread.main && is_library_thread(frames)) continue;
       if (!all_frames) frames = without_library_frames(frames, process->executable);
+      if (const auto known = python.find(thread.tid); known != python.end())
+        frames = with_python_frames(frames, known->second, process->executable);
       result.stacks.push_back(
           {rank.world_rank, thread_group(*process, thread), !thread.cut.empty(), std::move(frames)});
     }
   }
-  result.problems = names.problems();
+  result.problems.insert(names.problems().begin(), names.problems().end());
   return result;
 }
 
@@ -101,6 +112,8 @@ std::vector<std::string> stack_lines(const JobStacks& stacks, std::size_t most_l
   };
   std::istringstream text(tree_text(stacks.tree, {most_lines, "", label}));
   for (std::string line; std::getline(text, line);) lines.push_back(line);
+  for (const std::string& problem : stacks.problems)
+    if (problem.find("py-spy") != std::string::npos) lines.push_back(problem);
   if (!stacks.failures.empty())
     lines.push_back("no stacks of " + owners_text(stacks.failures) + ": " + stacks.failures.front().problem);
   if (!stacks.cut.empty())

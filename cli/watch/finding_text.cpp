@@ -140,13 +140,15 @@ void add_open_requests(const Finding& finding, const JobView& view, std::vector<
     if (!rank->alive) continue;
     for (const RequestSnapshot& request : rank->requests) {
       const CommunicatorSnapshot* const communicator = rank->communicator(request.communicator);
-      const CallKind kind = kind_of(request.function, request.ordinal != 0);
-      if (request.waiter == 0 || !communicator || (kind != CallKind::send && kind != CallKind::receive)) continue;
+      const telemetry::CallKind kind = telemetry::kind_of(request.function, request.ordinal != 0);
+      if (request.waiter == 0 || !communicator ||
+          (kind != telemetry::CallKind::send && kind != telemetry::CallKind::receive))
+        continue;
       const std::int32_t peer = members.world_rank(*communicator, request.peer);
       if (peer < 0 || !std::binary_search(finding.culprits.begin(), finding.culprits.end(), peer)) continue;
       if (++added > most_lines) return;
       lines.push_back("rank " + std::to_string(number) + " waits for a request: " + function_name(request.function) +
-                      (kind == CallKind::send ? " to rank " : " from rank ") + std::to_string(peer) +
+                      (kind == telemetry::CallKind::send ? " to rank " : " from rank ") + std::to_string(peer) +
                       (request.tag >= 0 ? ", tag " + std::to_string(request.tag) : "") + ", " +
                       bytes_text(request.bytes));
     }
@@ -158,7 +160,8 @@ bool is_deadlock_by_lock(const Finding& finding, const JobView& view) {
          std::any_of(finding.cycle.begin(), finding.cycle.end(), [&](std::int32_t number) {
            const RankSnapshot* const rank = find_rank(view, number);
            const ThreadSnapshot* const thread = rank ? leading_thread(*rank) : nullptr;
-           return thread && thread->current && kind_of(thread->current->function, false) == CallKind::lock;
+           return thread && thread->current &&
+                  telemetry::kind_of(thread->current->function, false) == telemetry::CallKind::lock;
          });
 }
 

@@ -14,31 +14,11 @@ namespace {
 
 using Ranks = std::vector<std::int32_t>;
 
-constexpr std::size_t most_calls = 3;
+constexpr std::size_t calls_in_summary = 3;
 
 std::string capital(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
   return text;
-}
-
-/// "MPI_Recv at exchange (halo.c:12)", in which it is; "" outside MPI.
-std::string call_at(const RankSnapshot& rank, CallSites& sites) {
-  const ThreadSnapshot* const thread = leading_thread(rank);
-  if (!thread || !thread->current) return "";
-  const std::string place = sites.text(rank, thread->current->site);
-  return function_name(thread->current->function) + (place.empty() ? "" : " at " + place);
-}
-
-/// Ranks by the call in which they are, without those outside MPI; the largest group first.
-std::vector<std::pair<std::string, Ranks>> by_call(const Ranks& ranks, const JobView& view, CallSites& sites) {
-  std::map<std::string, Ranks> groups;
-  for (const std::int32_t number : ranks)
-    if (const RankSnapshot* const rank = find_rank(view, number))
-      if (const std::string call = call_at(*rank, sites); !call.empty()) groups[call].push_back(number);
-  std::vector<std::pair<std::string, Ranks>> result(groups.begin(), groups.end());
-  std::stable_sort(result.begin(), result.end(),
-                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
-  return result;
 }
 
 /// The innermost frame of a rank's main thread with a known line; null if there is none.
@@ -54,6 +34,29 @@ const NamedFrame* innermost(const std::vector<StackNode>& nodes, std::int32_t ra
   return nullptr;
 }
 
+/// "MPI_Recv at exchange (halo.c:12)", in which it is; "" outside MPI.
+std::string call_at(const RankSnapshot& rank, CallSites& sites, const JobStacks* stacks) {
+  const ThreadSnapshot* const thread = leading_thread(rank);
+  if (!thread || !thread->current) return "";
+  // The stack also shows the line of an interpreted program.
+  const NamedFrame* const frame = stacks ? innermost(stacks->tree, rank.world_rank) : nullptr;
+  const std::string place = frame ? frame_text(*frame) : sites.text(rank, thread->current->site);
+  return function_name(thread->current->function) + (place.empty() ? "" : " at " + place);
+}
+
+/// Ranks by the call in which they are, without those outside MPI; the largest group first.
+std::vector<std::pair<std::string, Ranks>> by_call(const Ranks& ranks, const JobView& view, CallSites& sites,
+                                                   const JobStacks* stacks) {
+  std::map<std::string, Ranks> groups;
+  for (const std::int32_t number : ranks)
+    if (const RankSnapshot* const rank = find_rank(view, number))
+      if (const std::string call = call_at(*rank, sites, stacks); !call.empty()) groups[call].push_back(number);
+  std::vector<std::pair<std::string, Ranks>> result(groups.begin(), groups.end());
+  std::stable_sort(result.begin(), result.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  return result;
+}
+
 std::string share_text(std::size_t count, const JobView& view) {
   std::int32_t size = 0;
   for (const RankSnapshot& rank : view.job.ranks) size = std::max(size, rank.world_size);
@@ -61,8 +64,8 @@ std::string share_text(std::size_t count, const JobView& view) {
 }
 
 /// "7 of 8 ranks wait in MPI_Allreduce at solve (solver.f90:88)."
-std::string waiting_text(const Finding& finding, const JobView& view, CallSites& sites) {
-  const auto groups = by_call(finding.held_up, view, sites);
+std::string waiting_text(const Finding& finding, const JobView& view, CallSites& sites, const JobStacks* stacks) {
+  const auto groups = by_call(finding.held_up, view, sites, stacks);
   if (groups.empty()) return "";
   const auto& [call, ranks] = groups.front();
   const bool over = finding.fault == Fault::crash, one = ranks.size() == 1;
@@ -97,11 +100,11 @@ std::string summary(const Finding& finding, const JobView& view, CallSites& site
     if (!sentence.empty()) text += (text.empty() ? "" : " ") + sentence;
   };
   switch (finding.fault) {
-    case Fault::crash: add(waiting_text(finding, view, sites)); break;
+    case Fault::crash: add(waiting_text(finding, view, sites, stacks)); break;
     case Fault::stopped:
     case Fault::computation_hang:
     case Fault::starvation:
-      add(waiting_text(finding, view, sites));
+      add(waiting_text(finding, view, sites, stacks));
       add(culprit_text(finding, view, sites, stacks));
       break;
     case Fault::mismatch:
@@ -112,8 +115,8 @@ std::string summary(const Finding& finding, const JobView& view, CallSites& site
       concerned.insert(concerned.end(), finding.culprits.begin(), finding.culprits.end());
       std::sort(concerned.begin(), concerned.end());
       concerned.erase(std::unique(concerned.begin(), concerned.end()), concerned.end());
-      const auto groups = by_call(concerned, view, sites);
-      for (std::size_t i = 0; i < groups.size() && i < most_calls; ++i)
+      const auto groups = by_call(concerned, view, sites, stacks);
+      for (std::size_t i = 0; i < groups.size() && i < calls_in_summary; ++i)
         add(capital(ranks_text(groups[i].second)) + (groups[i].second.size() == 1 ? " waits in " : " wait in ") +
             groups[i].first + ".");
       break;

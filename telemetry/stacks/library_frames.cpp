@@ -38,7 +38,7 @@ std::string mpi_name(std::string name) {
   for (const char* const prefix : {"bestride_entry_", "bestride_profiling_entry_"})
     if (name.starts_with(prefix)) return name.substr(std::string(prefix).size());
   if (name.starts_with("PMPI_") || name.starts_with("pmpi_")) name.erase(0, 1);
-  if (name.starts_with("MPI_")) return name.substr(4);
+  if (name.starts_with("MPI_")) return name.substr(4, name.size() - (name.ends_with("_c") ? 6 : 4));
   if (!name.starts_with("mpi_")) return "";
   name.erase(0, 4);
   while (name.ends_with('_')) name.pop_back();

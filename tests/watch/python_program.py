@@ -16,6 +16,10 @@ class MeshError(Exception):
 def load(what):
     if what == "raise":
         raise MeshError("cell 17\nhas a negative volume")
+    if what == "spin":
+        while True:
+            what += "."
+            what = what[:1]
     if what == "caught":
         try:
             raise MeshError("not the end")

@@ -49,6 +49,24 @@ class Python(unittest.TestCase):
         for finding in findings:
             self.assertEqual((finding["cause"], finding["culprits"]), ("exception", [0, 1]), result.stdout)
 
+    def test_python_frames_of_a_hang(self):
+        frames = [{"name": name, "filename": PROGRAM, "line": line} for name, line in (("load", 25), ("main", 40), ("<module>", 45))]
+        with tempfile.TemporaryDirectory(prefix="bestride-py-spy-") as folder:
+            path = os.path.join(folder, "py-spy")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho '[{{\"os_thread_id\": '$3', \"frames\": {json.dumps(frames)}}}]'\n")
+            os.chmod(path, 0o755)
+            # The program does not end by itself; bestride run ends it when it is told to.
+            command = ["timeout", "--signal=TERM", "25", os.environ["COMMAND_UNDER_TEST"], "run", "--watch", "--patience", "1", "--on-fault",
+                       f"cat > {folder}/verdict; kill -TERM $PPID", "--verdict-folder", folder,
+                       os.environ["MPIEXEC"], "-n", "2", sys.executable, PROGRAM, "spin"]
+            subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=60, check=False,
+                           env=os.environ | {"PATH": folder + ":" + os.environ["PATH"]})
+            with open(os.path.join(folder, "verdict"), encoding="utf-8") as file:
+                finding = json.load(file)["findings"][0]
+        self.assertEqual((finding["class"], finding["culprits"]), ("non-communication hang", [1]))
+        self.assertRegex(finding["summary"], r"Rank 1 is in load \(python_program.py:\d+\): look there\.$")
+
     def test_no_exception_or_one_that_is_caught(self):
         for what in ("none", "caught"):
             findings, result = self.run_program(what, 2)
