@@ -155,6 +155,8 @@ constexpr KindEntry kinds[] = {
                   "the master waits with MPI_ANY_SOURCE while the workers compute for --pause-seconds")),
     clean_kind(Kind::listener_thread, "listener_thread", everywhere, true,
                "a second thread waits in a receive until the end of the run"),
+    clean_kind(Kind::handled_error, "handled_error", everywhere, false,
+               "an error handler leaves a call that has failed by longjmp()"),
 };
 
 }  // namespace
@@ -181,7 +183,7 @@ const KindEntry& entry_of(Kind kind) {
       [] {
         for (std::size_t at = 0; at < std::size(kinds); ++at)
           if (kinds[at].kind != Kind(at)) return false;
-        return std::size(kinds) == std::size_t(Kind::listener_thread) + 1;
+        return std::size(kinds) == std::size_t(Kind::handled_error) + 1;
       }(),
       "one entry for each kind, in the order of the enumeration");
   return kinds[std::size_t(kind)];

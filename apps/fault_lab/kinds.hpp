@@ -68,6 +68,7 @@ enum class Kind {
   long_computation,
   waiting_master,
   listener_thread,
+  handled_error,
 };
 
 enum class Class { crash, non_communication_hang, hang, deadlock, mismatch, slow, clean };

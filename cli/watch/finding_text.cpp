@@ -50,6 +50,8 @@ std::string crash_place(const Finding& finding, const JobStacks* stacks) {
   const auto named =
       std::find_if(node->frames.rbegin(), node->frames.rend(), [](const NamedFrame& frame) { return frame.line > 0; });
   const NamedFrame& frame = named != node->frames.rend() ? *named : node->frames.back();
+  // All frames are a library's, since outer ones are missing or main has returned.
+  if (is_library_thread({frame})) return "";
   return frame_text(frame);
 }
 

@@ -75,6 +75,7 @@ Text text_of(int signal, const siginfo_t& info, const ucontext_t& context) noexc
   }
   if (signal == SIGFPE) return text << arithmetic_fault(info.si_code);
   if (signal == SIGILL) return text;
+  if (info.si_code == SI_KERNEL) return text << "an access to no valid address";  // which one is not known
   const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
   const std::uint64_t stack = stack_pointer(registers_of(context));
   // The stack itself is mapped; a large frame may reach far below its end.
@@ -85,6 +86,14 @@ Text text_of(int signal, const siginfo_t& info, const ucontext_t& context) noexc
 
 void on_signal(int signal, siginfo_t* info, void* context) {
   const int error = errno;
+  struct sigaction now {};
+  // Without this flag, as after signal(), there is no information, and `info` and `context` point anywhere.
+  if (sigaction(signal, nullptr, &now) == 0 && now.sa_sigaction == on_signal && (now.sa_flags & SA_SIGINFO) == 0) {
+    sigaction(signal, &previous[signal], nullptr);
+    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+    errno = error;
+    return;
+  }
   int self = getpid();
   if (owner.compare_exchange_strong(self, 0)) {
     const ucontext_t& interrupted = *static_cast<const ucontext_t*>(context);
@@ -101,7 +110,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   sigaction(signal, &previous[signal], nullptr);
   // A fault happens again when the instruction is repeated; a signal that was sent has to be sent again. It is
   // delivered when this handler returns.
-  if (info->si_code <= 0) syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+  if (info->si_code <= 0) syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info);
   errno = error;
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "interpose/recording/affected_objects.hpp"
+#include "interpose/recording/error_notes.hpp"
 
 namespace bestride::inline interpose {
 
@@ -109,12 +110,20 @@ struct RecordingEntry<Result(Arguments...)> {
   static Result call_by_pmpi_name(Arguments... arguments) {
     if constexpr (begins_recording(kind)) Recording::begin();
     ThreadRecorder& thread = *Recorder::get().attach_thread();
-    if (thread.gate & ThreadRecorder::inside) return below->pmpi(arguments...);
+    if (is_inside(thread, __builtin_dwarf_cfa())) return below->pmpi(arguments...);
     thread.gate = ThreadRecorder::by_pmpi_name;
     return call<below, function, kind, at>(arguments...);
   }
 
  private:
+  /// True if the thread is in a recorded call, or is not recorded. `frame`: of the new call.
+  static bool is_inside(ThreadRecorder& thread, const void* frame) noexcept {
+    if ((thread.gate & ThreadRecorder::inside) == 0) return false;
+    if (!has_left_error_handler(frame)) return true;
+    thread.abandon();
+    return false;
+  }
+
   template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
   [[gnu::noinline]] static Result call_fully(Arguments... arguments) {
     const SiteTable::Caller caller = outer_caller;
@@ -128,7 +137,7 @@ struct RecordingEntry<Result(Arguments...)> {
     Pointer next = below->mpi;
     if (thread->gate != 0) [[unlikely]] {
       thread = Recorder::get().attach_thread();
-      if (thread->gate & ThreadRecorder::inside) return next(arguments...);
+      if (is_inside(*thread, caller.frame)) return next(arguments...);
       if (thread->gate & ThreadRecorder::by_pmpi_name) next = below->pmpi;
       thread->gate = 0;
     }

@@ -2,6 +2,7 @@
 #include "interpose/recording/error_notes.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,8 @@ constexpr std::size_t count = std::size(names);
 void* originals[count];
 /// The reporting functions call each other.
 thread_local constinit bool noting __attribute__((tls_model("initial-exec"))) = false;
+/// The frame from which an error handler may be called now; null: none.
+thread_local constinit const void* handler_frame __attribute__((tls_model("initial-exec"))) = nullptr;
 
 void note_error(int error) noexcept {
   char text[MPI_MAX_ERROR_STRING + 1] = "";
@@ -39,7 +42,14 @@ int return_error(void* object, const char* function, int error) {
   note_error(error);
   // An error handler may leave this by longjmp(); the note is then not of the thread's current call.
   noting = false;
-  const int result = original(object, function, error);
+  struct Handling {
+    explicit Handling(const void* frame) noexcept { handler_frame = frame; }
+    ~Handling() { handler_frame = nullptr; }
+  };
+  const int result = [&](const void* frame) {
+    const Handling handling(frame);  // also until an exception leaves this
+    return original(object, function, error);
+  }(__builtin_dwarf_cfa());
   withdraw_end(EndKind::mpi_error);
   return result;
 }
@@ -53,5 +63,12 @@ void replace_all(std::index_sequence<which...>) noexcept {
 }  // namespace
 
 void note_mpi_errors() noexcept { replace_all(std::make_index_sequence<count>()); }
+
+bool has_left_error_handler(const void* frame) noexcept {
+  if (!handler_frame || std::less<>()(frame, handler_frame)) return false;  // stacks grow downwards
+  handler_frame = nullptr;
+  withdraw_end(EndKind::mpi_error);
+  return true;
+}
 
 }  // namespace bestride::inline interpose

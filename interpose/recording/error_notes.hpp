@@ -13,4 +13,8 @@ namespace bestride::inline interpose {
 /// recording has begun.
 void note_mpi_errors() noexcept;
 
+/// True if the calling thread has left an error handler, and the call that raised the error, by longjmp(): `frame`, of
+/// a new call, is outside of it. The note is withdrawn then. Known only after note_mpi_errors().
+bool has_left_error_handler(const void* frame) noexcept;
+
 }  // namespace bestride::inline interpose

@@ -24,9 +24,10 @@ struct Python {
   Object* (*PyTuple_GetItem)(Object*, long);  ///< borrowed
   Object* (*PyObject_GetAttrString)(Object*, const char*);
   Object* (*PyObject_Str)(Object*);
-  Object* (*PyUnicode_AsUTF8String)(Object*);
+  Object* (*PyUnicode_AsEncodedString)(Object*, const char* encoding, const char* errors);
   char* (*PyBytes_AsString)(Object*);
   long (*PyLong_AsLong)(Object*);
+  Object* (*PyEval_GetFrame)();  ///< borrowed
   void (*Py_DecRef)(Object*);
   void (*PyErr_Fetch)(Object**, Object**, Object**);
   void (*PyErr_Restore)(Object*, Object*, Object*);
@@ -36,9 +37,9 @@ struct Python {
     return BESTRIDE_PYTHON(Py_IsInitialized) && BESTRIDE_PYTHON(PyGILState_Check) &&
            BESTRIDE_PYTHON(PySys_AddAuditHook) && BESTRIDE_PYTHON(Py_AddPendingCall) &&
            BESTRIDE_PYTHON(PyTuple_GetItem) && BESTRIDE_PYTHON(PyObject_GetAttrString) &&
-           BESTRIDE_PYTHON(PyObject_Str) && BESTRIDE_PYTHON(PyUnicode_AsUTF8String) &&
-           BESTRIDE_PYTHON(PyBytes_AsString) && BESTRIDE_PYTHON(PyLong_AsLong) && BESTRIDE_PYTHON(Py_DecRef) &&
-           BESTRIDE_PYTHON(PyErr_Fetch) && BESTRIDE_PYTHON(PyErr_Restore);
+           BESTRIDE_PYTHON(PyObject_Str) && BESTRIDE_PYTHON(PyUnicode_AsEncodedString) &&
+           BESTRIDE_PYTHON(PyBytes_AsString) && BESTRIDE_PYTHON(PyLong_AsLong) && BESTRIDE_PYTHON(PyEval_GetFrame) &&
+           BESTRIDE_PYTHON(Py_DecRef) && BESTRIDE_PYTHON(PyErr_Fetch) && BESTRIDE_PYTHON(PyErr_Restore);
 #undef BESTRIDE_PYTHON
   }
 };
@@ -65,7 +66,8 @@ class Reference {
   /// str(object) in UTF-8 without control characters; "" after an error.
   std::string text() const {
     const Reference string(object_ ? python.PyObject_Str(object_) : nullptr);
-    const Reference bytes(string ? python.PyUnicode_AsUTF8String(string.get()) : nullptr);
+    const Reference bytes(string ? python.PyUnicode_AsEncodedString(string.get(), "utf-8", "backslashreplace")
+                                 : nullptr);
     const char* const characters = bytes ? python.PyBytes_AsString(bytes.get()) : nullptr;
     std::string result = characters ? characters : "";
     for (char& c : result)
@@ -102,8 +104,12 @@ std::string frames_of(const Python::Object* traceback) {
 void note_exception(Python::Object* arguments) {
   const Reference type(python.PyObject_GetAttrString(python.PyTuple_GetItem(arguments, 1), "__name__"));
   std::string what = Reference(python.PyObject_Str(python.PyTuple_GetItem(arguments, 2))).text();
-  constexpr std::size_t most_characters = 200;
-  if (what.size() > most_characters) what.resize(most_characters);
+  constexpr std::size_t most_bytes = 200;
+  if (what.size() > most_bytes) {
+    std::size_t length = most_bytes;
+    while (length > 0 && (static_cast<unsigned char>(what[length]) & 0xc0) == 0x80) --length;  // whole characters
+    what.resize(length);
+  }
   const std::string name = type.text();
   if (name.empty()) return;
   note_end(EndKind::exception, 0,
@@ -113,7 +119,8 @@ void note_exception(Python::Object* arguments) {
 int on_event(const char* event, Python::Object* arguments, void*) {
   if (std::strcmp(event, "sys.excepthook") != 0) return 0;
   thread_local bool noting = false;  // what the hook does may raise events
-  if (noting) return 0;
+  // With a Python frame below it, the program has only printed the exception, as PyRun_SimpleString() does.
+  if (noting || python.PyEval_GetFrame()) return 0;
   noting = true;
   Python::Object *type = nullptr, *value = nullptr, *traceback = nullptr, *other[3];
   python.PyErr_Fetch(&type, &value, &traceback);

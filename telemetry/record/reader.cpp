@@ -277,6 +277,14 @@ class SnapshotMaker {
           return thread.slot == from.thread.get() && (!thread.in_mpi || thread.calls + 1 != calls);
         }))
       return;
+    // The program goes on, as one that embeds Python, or has reported another exception on purpose. mpi4py frees what
+    // it has made before it calls MPI_Finalize.
+    constexpr std::uint64_t calls_at_exit = 4;
+    if (kind == EndKind::exception &&
+        std::any_of(rank_.threads.begin(), rank_.threads.end(), [&](const ThreadSnapshot& thread) {
+          return thread.slot == from.thread.get() && thread.calls + 1 > calls + calls_at_exit;
+        }))
+      return;
     if (rank_.end && rank_.end->at <= from.at.get()) return;
     rank_.end = EndSnapshot{kind, from.at.get(), from.code.get(), text(from.text, '\n')};
   }

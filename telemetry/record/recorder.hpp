@@ -74,6 +74,11 @@ struct ThreadRecorder {
     record->last_left.set(now);
     return now - call->entered.get();
   }
+  /// The thread has left the call in progress without returning from it.
+  void abandon() noexcept {
+    timed = false;
+    end(1);
+  }
   /// Before the list is written: the last call's end precedes it.
   void begin_wait_list() noexcept { std::atomic_thread_fence(std::memory_order_release); }
   /// The list has the handles for which the next call waits.

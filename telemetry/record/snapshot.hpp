@@ -192,7 +192,9 @@ struct RankSnapshot {
   /// True if it has noted a fault that ends it: its own, not an end that it was told.
   bool has_fault() const noexcept {
     if (!end || end->kind == EndKind::exit) return false;
-    return end->kind != EndKind::exception || !alive || state >= ProcessState::finalizing;
+    if (end->kind != EndKind::exception) return true;
+    const bool succeeded = wait_status == 0;  // known once it has called exit()
+    return !succeeded && (!alive || state >= ProcessState::finalizing);
   }
   /// Killed, or ended without MPI_Finalize, or by a fault after it.
   bool gone() const noexcept {

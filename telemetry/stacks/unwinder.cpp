@@ -141,7 +141,10 @@ int Unwinder::add_frame(Dwfl_Frame* state) {
   if (!exact) --address;
   Dwfl_Module* const module = dwfl_addrmodule(session_.get(), address);
   GElf_Addr bias = 0;
-  if (!module || !dwfl_module_getelf(module, &bias)) {
+  // Addresses between two modules are given to one of them.
+  Dwarf_Addr begin = 0, end = 0;
+  if (module) dwfl_module_info(module, nullptr, &begin, &end, nullptr, nullptr, nullptr, nullptr);
+  if (!module || address < begin || address >= end || !dwfl_module_getelf(module, &bias)) {
     stack_->frames.push_back({address, no_index});
     return DWARF_CB_OK;
   }

@@ -20,6 +20,8 @@ def load(what):
         while True:
             what += "."
             what = what[:1]
+    if what == "printed":
+        ctypes.pythonapi.PyRun_SimpleString(b"import no_such_module")
     if what == "caught":
         try:
             raise MeshError("not the end")

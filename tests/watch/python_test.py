@@ -68,7 +68,7 @@ class Python(unittest.TestCase):
         self.assertRegex(finding["summary"], r"Rank 1 is in load \(python_program.py:\d+\): look there\.$")
 
     def test_no_exception_or_one_that_is_caught(self):
-        for what in ("none", "caught"):
+        for what in ("none", "caught", "printed"):
             findings, result = self.run_program(what, 2)
             self.assertEqual((findings, result.returncode), ([], 0), result.stdout)
 
