@@ -46,11 +46,11 @@ pid_t start_rank(const std::string& folder, int rank, int ranks, bool holds_reco
   const pid_t child = fork();
   char byte = 0;
   if (child == 0) {
+    // SIGUSR1: the record is closed, and the process goes on, as after exec().
+    signal(SIGUSR1, [](int) { close_range(STDERR_FILENO + 1, ~0U, 0); });
     if (read(ready[0], &byte, 1) != 1 || (holds_record && open(record_of(getpid()).c_str(), O_RDWR) < 0) ||
         write(opened[1], &byte, 1) != 1)
       _exit(1);
-    // SIGUSR1: the record is closed, and the process goes on, as after exec().
-    signal(SIGUSR1, [](int) { close_range(STDERR_FILENO + 1, ~0U, 0); });
     for (;;) pause();
   }
   SampleRecord record;
