@@ -232,6 +232,10 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
     case Fault::computation_hang:
       if (finding.cause == Cause::starting)
         return who + " " + verb(finding.cause, finding.culprits.size() == 1) + ", in which the others wait";
+      if (finding.held_up.empty())
+        return who + plural(finding, " has", " have") +
+               " not ended after MPI_Finalize, while others have: " + plural(finding, "it ", "they ") +
+               verb(finding.cause, finding.culprits.size() == 1);
       return who + plural(finding, " does", " do") +
              " not come to the MPI call that others wait for: " + plural(finding, "it ", "they ") +
              verb(finding.cause, finding.culprits.size() == 1);
@@ -254,6 +258,9 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
 }
 
 std::string working_text(const Finding& finding, const JobView& view, double seconds) {
+  if (finding.held_up.empty())  // after MPI_Finalize
+    return subject(finding, view) + " " + verb(finding.cause, finding.culprits.size() == 1) + " for " +
+           seconds_text(seconds) + " after MPI_Finalize, while others have ended; this may be its work";
   const bool outside = finding.cause != Cause::starting;
   return subject(finding, view) + " " + verb(finding.cause, finding.culprits.size() == 1) +
          (outside ? " outside MPI for " : " for ") + seconds_text(seconds) + " while " + ranks_text(finding.held_up) +

@@ -100,6 +100,7 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
   const bool crashed = !found.empty();
   if (!crashed) find_stopped(found);
   if (found.empty()) find_missing(found);
+  if (found.empty()) find_unended(found);
   const std::size_t stopped = found.size();  // another rank may have a fault of its own
   if (found.empty()) find_unreachable(found);
   if (!crashed && found.size() == stopped) {

@@ -107,6 +107,10 @@ class Detector {
                        std::vector<Finding>& found) const;
   void find_left_early(std::vector<Finding>& found) const;
   void find_missing(std::vector<Finding>& found);
+  /// Ranks that have not ended after MPI_Finalize, although others have.
+  void find_unended(std::vector<Finding>& found);
+  /// Seconds that a rank outside MPI may go on in this way while others wait for it.
+  double limit_of(Cause cause) const;
   void find_deadlocks(std::vector<Finding>& found) const;
   void find_computation_hangs(std::vector<Finding>& found);
   /// While other ranks hang: one message with another tag than the one that its receiver waits for.

@@ -8,6 +8,21 @@
 
 namespace bestride::inline telemetry {
 
+namespace {
+
+/// It may go on by itself.
+bool works_by(Cause cause) {
+  return cause == Cause::computing || cause == Cause::sleeping || cause == Cause::transferring;
+}
+
+}  // namespace
+
+double Detector::limit_of(Cause cause) const {
+  return works_by(cause)                   ? limits_.working
+         : cause == Cause::uninterruptible ? limits_.uninterruptible
+                                           : limits_.computation;
+}
+
 void Detector::find_computation_hangs(std::vector<Finding>& found) {
   Ranks outside;
   for (const std::int32_t number : diagnosis_.culprits) {
@@ -53,10 +68,8 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
     // Observing the rank may wake it, as copying its stack does, so the first cause is kept.
     std::optional<Cause>& hangs = history(each).hangs;
     const Cause cause = hangs.value_or(cause_of(each));
-    const bool works = cause == Cause::computing || cause == Cause::sleeping || cause == Cause::transferring;
-    double limit = works                             ? limits_.working
-                   : cause == Cause::uninterruptible ? limits_.uninterruptible
-                                                     : limits_.computation;
+    const bool works = works_by(cause);
+    double limit = limit_of(cause);
     // A master that waits for its only worker, as opposed to one with other workers that are idle.
     if (waiting.ranks == 1 && waiting.by_any) limit = std::max(limit, limits_.communication);
     // It may have waited in its last call for long.
@@ -82,6 +95,33 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
         finding.since = std::min(finding.since, now_ - seconds_since_call(*rank(culprit), idle(*rank(culprit))));
       (findings == &by_cause ? found : working_).push_back(std::move(finding));
     }
+}
+
+void Detector::find_unended(std::vector<Finding>& found) {
+  std::map<Cause, Finding> by_cause;
+  std::size_t ended = 0;
+  for (const RankSnapshot& each : ranks_) {
+    if (each.world_rank < 0 || each.state != ProcessState::finalized || each.unheard > 0) return;
+    if (!each.alive) {
+      ++ended;
+      continue;
+    }
+    if (is_held(each)) return;
+    const Cause cause = history(each).hangs.value_or(cause_of(each));
+    const bool is_fault = idle(each) >= limit_of(cause);
+    if (!is_fault && (!works_by(cause) || idle(each) < limits_.computation)) continue;
+    if (is_fault) history(each).hangs = cause;
+    Finding& finding = by_cause[cause];
+    finding.fault = Fault::computation_hang;
+    finding.cause = cause;
+    finding.culprits.push_back(each.world_rank);
+    finding.confidence = is_fault && !works_by(cause) ? 0.9 : 0.6;
+  }
+  if (ended == 0) return;
+  for (auto& [cause, finding] : by_cause) {
+    finding.since = last_progress(finding.culprits);
+    (now_ - finding.since >= limit_of(cause) ? found : working_).push_back(std::move(finding));
+  }
 }
 
 /// Ranks that the launcher has counted and that have no record, while the others wait in MPI_Init, or have ended there.

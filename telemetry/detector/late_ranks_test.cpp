@@ -75,6 +75,44 @@ TEST_F(PatientDetection, AStageOfAPipelineHoldsUpTheOnesAfterIt) {
   }
 }
 
+class AfterFinalize : public PatientDetection {
+ protected:
+  AfterFinalize() {
+    observe(1);
+    for (RankSnapshot& rank : job.ranks) {
+      rank.state = ProcessState::finalized;
+      ++rank.threads[0].calls;
+    }
+  }
+  void end(const Ranks& ranks) {
+    for (const int rank : ranks) job.ranks[static_cast<std::size_t>(rank)].alive = false;
+  }
+};
+
+TEST_F(AfterFinalize, ARankThatIsBlocked) {
+  end({0, 1, 3});
+  thread(2).state = 'S';
+  thread(2).channel = "futex_wait_queue";
+  EXPECT_TRUE(observe(3).empty());
+  EXPECT_EQ(expect_one(observe(2), Fault::computation_hang, Ranks{2}).cause, Cause::blocked);
+  end({2});
+  EXPECT_TRUE(observe(1).empty());
+}
+
+TEST_F(AfterFinalize, ARankThatWritesResults) {
+  end({0, 1, 3});
+  for (int i = 0; i < 200; ++i) {
+    job.ranks[2].use.io_bytes += 1000;
+    EXPECT_TRUE(observe(0.25).empty());
+  }
+  EXPECT_EQ(detector.working().at(0).culprits, Ranks{2});
+}
+
+TEST_F(AfterFinalize, AllAreBusy) {
+  EXPECT_TRUE(observe(100).empty());
+  EXPECT_TRUE(detector.working().empty());
+}
+
 class Starting : public PatientDetection {
  protected:
   /// Ranks 0, 1 and 3 are in MPI_Init.
