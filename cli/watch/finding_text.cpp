@@ -132,8 +132,8 @@ void add_slow_path_evidence(const SlowPath& path, std::vector<std::string>& line
   if (!path.exact) lines.push_back("its messages completed in one call with others, which may be the slow ones");
 }
 
-/// The requests for which ranks wait and whose peer is a culprit: "rank 1 waits for a request: MPI_Irecv
-/// from rank 2, tag 2, 160 KB".
+/// The requests for which ranks wait and whose peer is a culprit: "rank 1 waits for a request: MPI_Irecv from rank 2,
+/// tag 2, 156 KiB".
 void add_open_requests(const Finding& finding, const JobView& view, std::vector<std::string>& lines) {
   constexpr std::size_t most_lines = 4;
   std::size_t added = 0;

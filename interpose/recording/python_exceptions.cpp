@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -79,26 +78,30 @@ class Reference {
   Python::Object* object_;
 };
 
-/// "load (input.py:12)\n" for each frame, innermost first.
-std::string frames_of(const Python::Object* traceback) {
+/// "load (input.py:12)\n" for each frame, innermost first; "" without a traceback (None).
+std::string frames_of(Python::Object* traceback) {
+  constexpr int most_frames = 1000;
   std::string text;
-  Reference at(python.PyObject_GetAttrString(const_cast<Python::Object*>(traceback), "tb_next"));
-  const auto line = [](const Reference& frame, long number) {
+  Reference owner(nullptr);  // of `traceback`, from the second frame on
+  for (int i = 0; i < most_frames && traceback; ++i) {
+    const Reference frame(python.PyObject_GetAttrString(traceback, "tb_frame"));
+    if (!frame) break;
     const Reference code = frame.attribute("f_code");
     const std::string file = code.attribute("co_filename").text();
-    return code.attribute("co_name").text() + " (" + file.substr(file.rfind('/') + 1) + ":" + std::to_string(number) +
-           ")\n";
-  };
-  text = line(Reference(python.PyObject_GetAttrString(const_cast<Python::Object*>(traceback), "tb_frame")),
-              Reference(python.PyObject_GetAttrString(const_cast<Python::Object*>(traceback), "tb_lineno")).number());
-  constexpr int most_frames = 1000;
-  for (int i = 0; i < most_frames && at; ++i) {
-    const Reference frame = at.attribute("tb_frame");
-    if (!frame) break;  // None
-    text = line(frame, at.attribute("tb_lineno").number()) + text;
-    at = at.attribute("tb_next");
+    const long line = Reference(python.PyObject_GetAttrString(traceback, "tb_lineno")).number();
+    text = code.attribute("co_name").text() + " (" + file.substr(file.rfind('/') + 1) + ":" + std::to_string(line) +
+           ")\n" + text;
+    owner = Reference(python.PyObject_GetAttrString(traceback, "tb_next"));
+    traceback = owner.get();
   }
   return text;
+}
+
+void drop_error() {
+  Python::Object* error[3] = {};
+  python.PyErr_Fetch(&error[0], &error[1], &error[2]);
+  for (Python::Object* const each : error)
+    if (each) python.Py_DecRef(each);
 }
 
 void note_exception(Python::Object* arguments) {
@@ -122,27 +125,20 @@ int on_event(const char* event, Python::Object* arguments, void*) {
   // With a Python frame below it, the program has only printed the exception, as PyRun_SimpleString() does.
   if (noting || python.PyEval_GetFrame()) return 0;
   noting = true;
-  Python::Object *type = nullptr, *value = nullptr, *traceback = nullptr, *other[3];
+  Python::Object *type = nullptr, *value = nullptr, *traceback = nullptr;
   python.PyErr_Fetch(&type, &value, &traceback);
   try {
     note_exception(arguments);
   } catch (...) {  // without memory
   }
-  python.PyErr_Fetch(&other[0], &other[1], &other[2]);
-  for (Python::Object* const each : other)
-    if (each) python.Py_DecRef(each);
+  drop_error();
   python.PyErr_Restore(type, value, traceback);
   noting = false;
   return 0;
 }
 
 int add_hook(void*) {
-  if (python.PySys_AddAuditHook(on_event, nullptr) == 0) return 0;
-  // A hook of the program refuses others.
-  Python::Object* error[3] = {};
-  python.PyErr_Fetch(&error[0], &error[1], &error[2]);
-  for (Python::Object* const each : error)
-    if (each) python.Py_DecRef(each);
+  if (python.PySys_AddAuditHook(on_event, nullptr) != 0) drop_error();  // a hook of the program refuses others
   return 0;
 }
 

@@ -98,7 +98,7 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
 }
 
 void Detector::find_unended(std::vector<Finding>& found) {
-  std::map<Cause, Finding> by_cause;
+  std::map<Cause, Finding> by_cause, working;
   std::size_t ended = 0;
   for (const RankSnapshot& each : ranks_) {
     if (each.world_rank < 0 || each.state != ProcessState::finalized || each.unheard > 0) return;
@@ -111,17 +111,18 @@ void Detector::find_unended(std::vector<Finding>& found) {
     const bool is_fault = idle(each) >= limit_of(cause);
     if (!is_fault && (!works_by(cause) || idle(each) < limits_.computation)) continue;
     if (is_fault) history(each).hangs = cause;
-    Finding& finding = by_cause[cause];
+    Finding& finding = (is_fault ? by_cause : working)[cause];
     finding.fault = Fault::computation_hang;
     finding.cause = cause;
     finding.culprits.push_back(each.world_rank);
-    finding.confidence = is_fault && !works_by(cause) ? 0.9 : 0.6;
+    finding.confidence = works_by(cause) ? 0.6 : 0.9;
   }
   if (ended == 0) return;
-  for (auto& [cause, finding] : by_cause) {
-    finding.since = last_progress(finding.culprits);
-    (now_ - finding.since >= limit_of(cause) ? found : working_).push_back(std::move(finding));
-  }
+  for (auto* const findings : {&by_cause, &working})
+    for (auto& [cause, finding] : *findings) {
+      finding.since = last_progress(finding.culprits);
+      (findings == &by_cause ? found : working_).push_back(std::move(finding));
+    }
 }
 
 /// Ranks that the launcher has counted and that have no record, while the others wait in MPI_Init, or have ended there.
