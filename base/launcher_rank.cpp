@@ -23,6 +23,10 @@ int number_in(std::initializer_list<const char*> names) noexcept {
 
 int launcher_rank() noexcept { return number_in({"PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}); }
 
+int launcher_local_rank() noexcept {
+  return number_in({"MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "SLURM_LOCALID"});
+}
+
 int launcher_size() noexcept {
   const int size = number_in({"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"});
   return size > 0 ? size : 0;

@@ -6,6 +6,9 @@ namespace bestride {
 /// The rank in MPI_COMM_WORLD that the launcher gave this process in its environment, or -1. Valid before MPI_Init.
 /// Known: Hydra (PMI_RANK), PMIx and Open MPI (PMIX_RANK), Slurm (SLURM_PROCID). Thread-safe.
 int launcher_rank() noexcept;
+/// The rank among those of this host in the same way, or -1. Known: Hydra (MPI_LOCALRANKID), Open MPI
+/// (OMPI_COMM_WORLD_LOCAL_RANK), PALS (PALS_LOCAL_RANKID), Slurm (SLURM_LOCALID).
+int launcher_local_rank() noexcept;
 /// The number of ranks in MPI_COMM_WORLD in the same way, or 0. Known: Hydra (PMI_SIZE), Open MPI
 /// (OMPI_COMM_WORLD_SIZE), Slurm (SLURM_STEP_NUM_TASKS).
 int launcher_size() noexcept;

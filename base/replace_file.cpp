@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/file_size_limit.hpp"
+
 namespace bestride {
 
 Result<bool> replace_file(const std::string& path, const std::string& text) {
@@ -17,6 +19,10 @@ Result<bool> replace_file(const std::string& path, const std::string& text) {
     ::unlink(temporary.c_str());
     return Error{std::string(what) + " '" + path + "': " + cause};
   };
+  if (!within_file_size_limit(text.size())) {
+    errno = EFBIG;
+    return failed("can't write");
+  }
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) return failed("can't write");
   for (std::size_t done = 0; done < text.size();) {

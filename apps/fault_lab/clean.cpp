@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sched.h>
+#include <unistd.h>
 
 #include <csetjmp>
 #include <csignal>
@@ -11,6 +12,7 @@ namespace fault_lab {
 namespace {
 
 constexpr int listener_tag = 7;
+constexpr double piece_seconds = 100e-6;  ///< of computation between two polling calls
 
 void pause_by_signal(Job& job) {
   job.companion.continue_after(job.options.pause_seconds);
@@ -36,6 +38,19 @@ void fail_and_go_on() {
   MPI_Comm_free(&self);
 }
 
+void poll_and_compute(Job& job) {
+  int found = 0;
+  for (double left = job.options.pause_seconds; left > 0; left -= piece_seconds) {
+    MPI_Iprobe(MPI_ANY_SOURCE, listener_tag, job.first, &found, MPI_STATUS_IGNORE);
+    job.computation.run(piece_seconds);
+  }
+}
+
+/// For `seconds`; a real one would be there then.
+void look_for_file(double seconds) {
+  for (; seconds > 0 && access("/nonexistent/fault_lab", F_OK) != 0; seconds -= 0.5) usleep(500000);
+}
+
 }  // namespace
 
 void interrupt(Job& job) {
@@ -50,6 +65,26 @@ void interrupt(Job& job) {
     case Kind::long_computation:
       job.trigger(job.plan.kind);
       job.computation.run(job.options.pause_seconds);
+      break;
+    case Kind::computing_child:
+      job.trigger(job.plan.kind);
+      job.companion.compute(job.options.pause_seconds);
+      break;
+    case Kind::computing_thread:
+      job.trigger(job.plan.kind);
+      std::thread([&job] { job.computation.run(job.options.pause_seconds); }).join();
+      break;
+    case Kind::polling_computation:
+      job.trigger(job.plan.kind);
+      poll_and_compute(job);
+      break;
+    case Kind::slow_input:
+      job.trigger(job.plan.kind);
+      job.companion.slow_read(job.options.pause_seconds);
+      break;
+    case Kind::late_file:
+      job.trigger(job.plan.kind);
+      look_for_file(job.options.pause_seconds);
       break;
     case Kind::handled_error:
       if (job.trigger(job.plan.kind)) fail_and_go_on();

@@ -22,13 +22,14 @@
 namespace fault_lab {
 
 struct Companion::Command {
-  enum What { resume, trace, drain, hog, quota } what;
+  enum What { resume, trace, drain, hog, quota, compute, drip } what;
   double seconds = 0;
   int number = 0;  ///< a CPU, or percent
 };
 
 namespace {
 
+constexpr double drip_seconds = 0.5;
 constexpr std::size_t written_at_once = 1 << 20;  // more than a pipe takes, so that write() blocks
 
 double now() {
@@ -74,6 +75,20 @@ void drain_after(const Served& rank, double seconds, int sink) {
     const ssize_t got = read(sink, buffer, std::min(left, sizeof buffer));
     if (got == 0 || (got < 0 && errno != EINTR)) return;
     if (got > 0) left -= std::size_t(got);
+  }
+}
+
+void compute_for(const Served& rank, double seconds) {
+  for (const double until = now() + seconds; now() < until;)
+    if (now() >= rank.deadline) rank.kill_at_limit();
+}
+
+/// The byte that ends it, 0, is written by the caller.
+void drip_for(const Served& rank, double seconds, int replies) {
+  const char byte = 1;
+  for (const double until = now() + seconds; now() < until;) {
+    rank.wait(drip_seconds);
+    if (write(replies, &byte, 1) != 1) return;
   }
 }
 
@@ -151,6 +166,11 @@ void Companion::serve(int commands, int replies, int sink, int rank, double limi
       case Command::trace: done = trace_for(served, command.seconds); break;
       case Command::drain: drain_after(served, command.seconds, sink); break;
       case Command::hog: start_hog(command.number); break;
+      case Command::compute: compute_for(served, command.seconds); break;
+      case Command::drip:
+        drip_for(served, command.seconds, replies);
+        done = 0;
+        break;
       case Command::quota:
         // The group is removed after the rank has ended, so this process must outlive the rank for a moment.
         done = group.limit(rank, command.number);
@@ -178,6 +198,22 @@ bool Companion::reply() {
 }
 
 void Companion::continue_after(double seconds) { send({Command::resume, seconds}); }
+
+void Companion::wait_for_end() const {
+  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void Companion::compute(double seconds) {
+  send({Command::compute, seconds});
+  reply();
+}
+
+void Companion::slow_read(double seconds) {
+  send({Command::drip, seconds});
+  while (reply()) {
+  }
+}
 
 bool Companion::trace(double seconds) {
   send({Command::trace, seconds});

@@ -22,6 +22,12 @@ class Companion {
   bool trace(double seconds);
   /// Calls write() once; it takes `seconds`.
   void slow_write(double seconds);
+  /// Waits for the companion to end, which it does not.
+  void wait_for_end() const;
+  /// Waits until the companion has computed for `seconds`.
+  void compute(double seconds);
+  /// Reads a pipe for `seconds`, into which the companion writes a byte twice a second.
+  void slow_read(double seconds);
   /// Starts a process that keeps one CPU busy until this process ends.
   void keep_busy(int cpu);
   /// Limits this process to `percent` of one CPU with a control group. False if none can be made here.

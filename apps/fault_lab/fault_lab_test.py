@@ -4,6 +4,7 @@
 
 Usage: fault_lab_test.py MPIEXEC FAULT_LAB PRELOAD CLASS, where PRELOAD is a library or an empty string
 """
+import collections
 import concurrent.futures
 import glob
 import json
@@ -96,22 +97,24 @@ class Kinds(unittest.TestCase):
 
 class Clean(Kinds):
     def test_each(self):
-        checksums = set()
+        checksums = collections.defaultdict(set)  # by the number of ranks
         kinds = [kind for kind in listed() if kind["class"] == "clean"]
         self.assertGreaterEqual(len(kinds), 9)
         for kind, done in self.each(run_kind, kinds):
             with self.subTest(kind["kind"]):
                 self.assertEqual((done.code, done.left, kind["culprits"]), (0, [], []), done.err)
-                checksums.add(done.out)
+                checksums[max(2, kind["ranks"])].add(done.out)
                 self.assertFalse([line for line in done.lines if not line.startswith("clean: " + kind["kind"])])
                 self.assertEqual(bool(done.lines), kind["kind"] != "none")
-        checksums.add(Run(*SHORT, "--yield", "--imbalance", "50").out)
+        checksums[2].add(Run(*SHORT, "--yield", "--imbalance", "50").out)
+        checksums[3].add(Run(*SHORT, ranks=3).out)
         if PRELOAD:
             preloaded = Run(*SHORT, environment=["-genv", "LD_PRELOAD", PRELOAD])
             self.assertNotIn("cannot be preloaded", preloaded.err)
-            checksums.add(preloaded.out)
-        self.assertEqual(len(checksums), 1, checksums)
-        self.assertRegex(checksums.pop(), r"^ok checksum [0-9a-f]{16} ranks 2 steps 4\n$")
+            checksums[2].add(preloaded.out)
+        for ranks, found in checksums.items():
+            self.assertEqual(len(found), 1, found)
+            self.assertRegex(found.pop(), rf"^ok checksum [0-9a-f]{{16}} ranks {ranks} steps 4\n$")
 
     def test_the_data_depend_on_the_seed(self):
         one, other = (Run(*SHORT, "--seed", seed, "--bytes", "200000", ranks=None) for seed in "12")
@@ -238,7 +241,8 @@ class Options(unittest.TestCase):
         self.complains("--fault wants a kind that --list prints, not 'sigfoo'", "--fault", "sigfoo")
         self.complains("--fault any_source_starvation needs 3 ranks", "--fault", "any_source_starvation")
         self.complains("--fault lost_result happens on ranks from 1", "--fault", "lost_result", "--fault-rank", "0")
-        self.complains("--second-fault sigkill is no hang outside of MPI", "--fault", "spin", "--second-fault", "sigkill")
+        self.complains("--second-fault sigkill is no hang of one rank outside of MPI", "--fault", "spin", "--second-fault", "sigkill")
+        self.complains("--second-fault all_mutex is no hang of one rank outside of MPI", "--fault", "spin", "--second-fault", "all_mutex")
         self.complains("--second-fault spin needs a --fault of one rank that hangs, not sigkill", "--fault", "sigkill", "--second-fault", "spin")
         self.complains("--fault wrong_root can't happen in these --phases", "--fault", "wrong_root", "--phases", "halo,ring")
         self.complains("--fault-rank has to be less than the number of ranks", "--fault", "spin", "--fault-rank", "2")
@@ -252,8 +256,11 @@ class Options(unittest.TestCase):
         for kind in kinds:
             self.assertTrue(kind["possible"])
             self.assertTrue(0 <= kind["rank"] < 5 and 25 <= kind["step"] < 75)
-            self.assertEqual(kind["culprits"], [] if kind["class"] == "clean" else
-                             list(range(5)) if kind["kind"] == "cyclic_sends" else [kind["rank"]])
+            beside = {"wrong_block": [(kind["rank"] + 1) % 5], "long_block": [(kind["rank"] + 1) % 5], "wrong_gather_block": [0],
+                      "wrong_scatter_block": [4], "cyclic_sends": range(5), "start_before_post": range(5)}.get(kind["kind"], [])
+            if kind["kind"].startswith("all_"):
+                beside = range(5)
+            self.assertEqual(kind["culprits"], [] if kind["class"] == "clean" else sorted({kind["rank"], *beside}))
 
     def test_the_place_can_be_given(self):
         done = Run("--fault", "slow_5", "--fault-rank", "1", "--fault-step", "3", "--fault-phase", "ring", *SHORT)

@@ -8,8 +8,9 @@
 
 namespace fault_lab {
 
-enum class Phase { halo, ring, collectives, farm };
-inline constexpr int phase_count = 4;
+/// The first four are those of a usual run. A fault of one of the others adds its phase.
+enum class Phase { halo, ring, collectives, farm, windows, groups, blocks, files };
+inline constexpr int phase_count = 8, usual_phases = 4;
 const char* name_of(Phase);
 
 enum class Kind {
@@ -35,6 +36,13 @@ enum class Kind {
   stuck_read,
   disk_full_retry,
   mutex_deadlock,
+  all_stuck_read,
+  all_file_lock,
+  all_mutex,
+  all_wait_for_child,
+  all_wait_for_file,
+  all_uninterruptible,
+  all_poll,
   thread_holds_progress,
   // mismatch
   missing_collective,
@@ -44,13 +52,42 @@ enum class Kind {
   wrong_operation,
   tag_mismatch,
   early_finalize,
+  missing_post,
+  missing_complete,
+  wrong_group,
+  no_inter_root,
+  two_inter_roots,
+  wrong_inter_root,
+  wrong_block,
+  long_block,
+  wrong_gather_block,
+  wrong_scatter_block,
+  missing_write,
   // deadlock
   communicator_order,
   cyclic_sends,
+  start_before_post,
+  missing_fence,
+  lock_held,
+  missing_close,
   // hang
   missing_receive,
   lost_result,
   any_source_starvation,
+  nbx_message_too_many,
+  nbx_left,
+  forgotten_request,
+  blocked_sender,
+  early_message,
+  old_wrong_tag,
+  wrong_communicator,
+  wrong_source,
+  receive_too_many,
+  wrong_destination,
+  request_not_started,
+  any_of_requests,
+  probed_message,
+  send_to_itself,
   // slow
   slow_5,
   slow_20,
@@ -66,16 +103,41 @@ enum class Kind {
   ptrace_pause,
   oversubscription,
   long_computation,
+  computing_child,
+  computing_thread,
+  polling_computation,
+  slow_input,
+  late_file,
   waiting_master,
   listener_thread,
   handled_error,
+  nbx_late,
+  forgotten_request_late,
+  blocked_sender_late,
+  early_message_late,
+  old_tag_late,
+  shift_late,
+  receive_late,
+  exchange_late,
+  request_started_late,
+  any_of_requests_late,
+  probed_message_late,
+  send_to_itself_late,
+  overlapped_computation,
+  event_loop,
+  late_target,
+  late_lock_holder,
+  late_inter_root,
+  late_blocks,
+  late_writer,
 };
 
 enum class Class { crash, non_communication_hang, hang, deadlock, mismatch, slow, clean };
 /// "crash", "non-communication hang", ...
 const char* name_of(Class);
 
-enum class Culprits { none, fault_rank, all };
+/// `with_next`: and the one after it, cyclically; `with_first`, `with_last`: and the first or last of all.
+enum class Culprits { none, fault_rank, all, with_next, with_first, with_last };
 
 /// Ranks on which a fault can happen.
 enum class Place { any, master, worker };
@@ -104,8 +166,10 @@ struct KindEntry {
 /// All kinds, in the order of the enumeration. Static storage.
 std::span<const KindEntry> all_kinds();
 const KindEntry& entry_of(Kind);
-/// The rank does not come to its next MPI call, for a reason outside of MPI.
+/// The rank, or all of them, does not come to its next MPI call, for a reason outside of MPI.
 inline bool stalls(const KindEntry& entry) { return entry.verdict == Class::non_communication_hang && !entry.threads; }
+/// All ranks hang in the same way, and none waits for another one.
+inline bool stalls_all(const KindEntry& entry) { return stalls(entry) && entry.culprits == Culprits::all; }
 /// Null if no kind has this name.
 const KindEntry* find_kind(const std::string& name);
 

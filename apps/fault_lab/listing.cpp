@@ -40,6 +40,7 @@ std::string list_as_text(const Options& options, int ranks) {
   Options of_kind = options;
   for (const KindEntry& entry : all_kinds()) {
     of_kind.kind = entry.kind;
+    if (!options.phases_given) of_kind.phases = usual_phases_and(entry.kind);
     const Plan plan = make_plan(of_kind, ranks);
     text +=
         format("%-22s %-23s %-14s %-10s %s\n", entry.name, name_of(entry.verdict),
@@ -56,6 +57,7 @@ std::string list_as_json(const Options& options, int ranks) {
   const char* separator = "\n";
   for (const KindEntry& entry : all_kinds()) {
     of_kind.kind = entry.kind;
+    if (!options.phases_given) of_kind.phases = usual_phases_and(entry.kind);
     const bool possible = validate(of_kind, ranks).empty();
     const Plan plan = make_plan(of_kind, ranks);
     text +=

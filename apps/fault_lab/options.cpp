@@ -10,7 +10,9 @@ namespace {
 using namespace command_line;
 
 constexpr Named<Phase> phases[] = {
-    {Phase::halo, "halo"}, {Phase::ring, "ring"}, {Phase::collectives, "collectives"}, {Phase::farm, "farm"}};
+    {Phase::halo, "halo"},     {Phase::ring, "ring"},       {Phase::collectives, "collectives"},
+    {Phase::farm, "farm"},     {Phase::windows, "windows"}, {Phase::groups, "groups"},
+    {Phase::blocks, "blocks"}, {Phase::files, "files"}};
 constexpr int most = 1 << 30;
 
 Setter kind(Kind& target) {
@@ -37,6 +39,14 @@ bool contains(const std::vector<Phase>& listed, Phase phase) {
 }
 
 }  // namespace
+
+std::vector<Phase> usual_phases_and(Kind kind) {
+  std::vector<Phase> phases;
+  for (int phase = 0; phase < phase_count; ++phase)
+    if (phase < usual_phases || (kind != Kind::none && entry_of(kind).phases >> phase & 1))
+      phases.push_back(Phase(phase));
+  return phases;
+}
 
 Parsed parse(const std::vector<std::string>& arguments) {
   Options options;
@@ -69,6 +79,8 @@ Parsed parse(const std::vector<std::string>& arguments) {
   };
   if (std::string problem = command_line::parse(arguments, valued, flags); !problem.empty()) return {{}, problem};
   options.bytes = options.bytes / 16 * 16;
+  options.phases_given = !options.phases.empty();
+  if (!options.phases_given) options.phases = usual_phases_and(options.kind);
   if (options.imbalance < 0) options.imbalance = options.kind == Kind::imbalance ? 30 : 0;
   if (options.json && !options.list) return {{}, "--json needs --list"};
   if (options.ranks && !options.list) return {{}, "--ranks needs --list"};
@@ -87,7 +99,7 @@ std::string validate(const Options& options, int ranks) {
   if (options.second != Kind::none) {
     const KindEntry& second = entry_of(options.second);
     const std::string both = std::string("--second-fault ") + second.name;
-    if (!stalls(second)) return both + " is no hang outside of MPI";
+    if (!stalls(second) || stalls_all(second)) return both + " is no hang of one rank outside of MPI";
     if (entry.culprits != Culprits::fault_rank || entry.end == End::signal || entry.end == End::exit ||
         entry.end == End::ok)
       return both + " needs a --fault of one rank that hangs, not " + entry.name;
@@ -113,7 +125,8 @@ std::string usage() {
          "  --fault-seconds S             duration of sigstop, spin and sleep; 0: forever (0)\n"
          "  --seed N                      data, imbalance and the place of the fault (1)\n"
          "  --steps N --work-us N         steps, computation per step and phase (100, 1000)\n"
-         "  --phases P,P                  some of halo, ring, collectives, farm (all)\n"
+         "  --phases P,P                  some of halo, ring, collectives, farm (these four), windows, groups, blocks, "
+         "files\n"
          "  --bytes N --tasks N           size of a message, tasks per worker and step (4096, 2)\n"
          "  --imbalance PERCENT           largest random difference of the computation (0; 30 for --fault imbalance)\n"
          "  --checkpoint-every N --checkpoint-seconds S\n"

@@ -16,8 +16,9 @@ struct Options {
   std::optional<Phase> fault_phase;      ///< none: the seed decides
   double fault_seconds = 0;              ///< duration of sigstop, spin and sleep; 0: forever
   int steps = 100;
-  int work_us = 1000;  ///< computation of a step and phase on one rank
-  std::vector<Phase> phases{Phase::halo, Phase::ring, Phase::collectives, Phase::farm};
+  int work_us = 1000;         ///< computation of a step and phase on one rank
+  std::vector<Phase> phases;  ///< parse() sets usual_phases_and(kind) if they are not given
+  bool phases_given = false;
   int bytes = 4096;       ///< of a message; a multiple of 8
   int tasks = 2;          ///< of the task farm, per worker and step
   double imbalance = -1;  ///< percent; -1: 30 for the kind `imbalance`, otherwise 0
@@ -32,6 +33,9 @@ struct Options {
   bool list = false, json = false, help = false;
   int ranks = 0;  ///< number of ranks for --list; 0: those of the job
 };
+
+/// The phases of a usual run and those in which the fault can happen.
+std::vector<Phase> usual_phases_and(Kind kind);
 
 /// Exactly one of the two is set: the options, or a one-line error message.
 struct Parsed {

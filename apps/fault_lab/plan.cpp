@@ -21,6 +21,8 @@ int choose_rank(const Options& options, const KindEntry& entry, int ranks, std::
   return int(random % std::uint64_t(ranks));
 }
 
+std::vector<int> pair(int a, int b) { return a < b ? std::vector<int>{a, b} : std::vector<int>{b, a}; }
+
 }  // namespace
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
@@ -59,6 +61,9 @@ std::vector<int> culprits_of(const Plan& plan, int ranks) {
   switch (entry_of(plan.kind).culprits) {
     case Culprits::none: return {};
     case Culprits::fault_rank: return {plan.rank};
+    case Culprits::with_next: return pair(plan.rank, (plan.rank + 1) % ranks);
+    case Culprits::with_first: return pair(plan.rank, 0);
+    case Culprits::with_last: return pair(plan.rank, ranks - 1);
     case Culprits::all: break;
   }
   std::vector<int> all(std::size_t(ranks), 0);

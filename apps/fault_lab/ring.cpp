@@ -52,6 +52,7 @@ struct Shift {
 }  // namespace
 
 void ring(Job& job) {
+  if (exchange_in_other_form(job)) return;
   Shift shift(job);
   if (job.now(Kind::missing_receive)) {
     shift.all_but_one_receive();

@@ -22,6 +22,10 @@ void communicate(Job& job) {
     case Phase::collectives: return collectives(job);
     case Phase::farm:
       return farm(job, job.now(Kind::waiting_master) ? job.options.pause_seconds / job.options.tasks : 0);
+    case Phase::windows: return windows(job);
+    case Phase::groups: return groups(job);
+    case Phase::blocks: return blocks(job);
+    case Phase::files: return files(job);
   }
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +17,8 @@
 
 namespace fault_lab {
 namespace {
+
+constexpr int nobodys_tag = 98;
 
 double seconds() {
   timespec time{};
@@ -36,8 +40,12 @@ void sleep(double until) {
   while (seconds() < until) usleep(unsigned(std::min(until - seconds(), 0.5) * 1e6) + 1);
 }
 
+[[gnu::noinline]] void wait_for_file(double until) {
+  while (seconds() < until && access("/nonexistent/fault_lab", F_OK) != 0) usleep(500000);
+}
+
 /// The FIFO has a writer, this process, so that read() neither fails nor ends. Its name is removed at once.
-void read_fifo() {
+[[gnu::noinline]] void read_fifo() {
   char folder[] = "/tmp/fault_lab.XXXXXX", fifo[64];
   if (!mkdtemp(folder)) return;
   std::snprintf(fifo, sizeof fifo, "%s/fifo", folder);
@@ -54,23 +62,66 @@ void repeat_failing_write() {
   for (ssize_t written = 0; file >= 0 && written <= 0; usleep(10000)) written = write(file, "checkpoint", 10);
 }
 
-void lock_twice() {
+/// Two descriptions of the same file exclude each other, also within a process.
+[[gnu::noinline]] void lock_file_twice(bool by_fcntl) {
+  FILE* const one = std::tmpfile();
+  if (!one) return;
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(one));
+  const int other = open(path, O_RDWR | O_CLOEXEC);
+  if (other < 0) return;
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  for (const int file : {fileno(one), other})
+    if (by_fcntl)
+      fcntl(file, F_OFD_SETLKW, &whole);
+    else
+      flock(file, LOCK_EX);
+}
+
+/// The parent of a process that vfork() has made is in state D until that process ends. It is killed with its parent.
+void wait_for_vfork() {
+  if (vfork() == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) ::sleep(1000);
+  }
+}
+
+[[gnu::noinline]] void poll_for_message(const Job& job) {
+  for (int found = 0; !found;) MPI_Iprobe(MPI_ANY_SOURCE, nobodys_tag, job.first, &found, MPI_STATUS_IGNORE);
+}
+
+[[gnu::noinline]] void lock_twice() {
   static std::mutex mutex;
   std::thread([] { mutex.lock(); }).join();
   mutex.lock();
 }
 
 void stall(Job& job, const Plan& plan) {
-  if (!stalls(entry_of(plan.kind)) || !job.trigger(plan)) return;
+  if (!stalls(entry_of(plan.kind))) return;
+  if (stalls_all(entry_of(plan.kind))) {
+    if (!job.now(plan.kind)) return;
+    MPI_Barrier(job.first);
+    job.trigger(plan);
+  } else if (!job.trigger(plan)) {
+    return;
+  }
   const double duration = job.options.fault_seconds;
   const double until = duration > 0 ? seconds() + duration : std::numeric_limits<double>::infinity();
   switch (plan.kind) {
     case Kind::sigstop: stop(job); break;
     case Kind::spin: spin(until); break;
     case Kind::sleep: sleep(until); break;
-    case Kind::stuck_read: read_fifo(); break;
+    case Kind::stuck_read:
+    case Kind::all_stuck_read: read_fifo(); break;
     case Kind::disk_full_retry: repeat_failing_write(); break;
-    case Kind::mutex_deadlock: lock_twice(); break;
+    case Kind::mutex_deadlock:
+    case Kind::all_mutex: lock_twice(); break;
+    case Kind::all_file_lock: lock_file_twice(plan.variant % 2 != 0); break;
+    case Kind::all_wait_for_child: job.companion.wait_for_end(); break;
+    case Kind::all_wait_for_file: wait_for_file(until); break;
+    case Kind::all_uninterruptible: wait_for_vfork(); break;
+    case Kind::all_poll: poll_for_message(job); break;
     default: break;
   }
 }

@@ -43,7 +43,7 @@ void LoneWatch::finish() {
 
 void LoneWatch::observe(JobPhase phase) {
   job_.local()->note_ends(seconds());
-  const WatchedJob::Changes changes = job_.observe(seconds(), phase);
+  const WatchedJob::Changes changes = job_.observe(seconds(), [phase] { return phase; });
   for (const std::size_t i : changes.begun) {
     const Finding& finding = job_.reported()[i].finding;
     const bool stacks = wants_stacks(finding, job_.view());

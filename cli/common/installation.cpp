@@ -2,6 +2,7 @@
 #include "cli/common/installation.hpp"
 
 #include <dlfcn.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,7 +47,9 @@ std::vector<Backend> backends_beside(const fs::path& preload) {
 
 Installation Installation::find() {
   Installation found;
-  found.executable = resolved("/proc/self/exe");
+  // Without /proc, the path by which the kernel was told to start this program.
+  const char* const started = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  found.executable = resolved(::access("/proc/self/exe", F_OK) == 0 || !started ? "/proc/self/exe" : started);
   const fs::path prefix = fs::path(found.executable).parent_path().parent_path();
   for (const char* folder : {"lib", BESTRIDE_LIBDIR, "lib64"}) {
     const std::string path = prefix / folder / preload_name;

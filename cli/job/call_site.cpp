@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "telemetry/record/library_names.hpp"
 
@@ -32,17 +34,20 @@ std::string hexadecimal(std::uint64_t number) {
 CallSites::Place CallSites::place(const RankSnapshot& rank, std::uint32_t index) {
   if (index >= rank.sites.size()) return {};
   const SiteSnapshot& site = rank.sites[index];
-  FrameSnapshot frame{site.address, site.module};
-  const auto in_library = [&](const FrameSnapshot& f) {
-    return f.module == no_index || is_mpi_library(rank.modules[f.module].path);
+  const FrameSnapshot own{site.address, site.module};
+  Place first;  // outside the MPI library
+  const auto add = [&](const FrameSnapshot& frame) {
+    if (frame.module == no_index || is_mpi_library(rank.modules[frame.module].path)) return false;
+    Place found = place(rank, frame);
+    const bool is_library = is_library_source(found.location.file);
+    if (first.module.empty() || !is_library) first = std::move(found);
+    return !is_library;
   };
-  if (in_library(frame))
-    for (const FrameSnapshot& outer : site.stack)
-      if (!in_library(outer)) {
-        frame = outer;
-        break;
-      }
-  if (frame.module == no_index) return {};
+  if (!add(own)) static_cast<void>(std::find_if(site.stack.begin(), site.stack.end(), add));
+  return !first.module.empty() || own.module == no_index ? first : place(rank, own);
+}
+
+CallSites::Place CallSites::place(const RankSnapshot& rank, const FrameSnapshot& frame) {
   const ModuleSnapshot& module = rank.modules[frame.module];
   Place result{{}, file_name(module.path), frame.address};
   const std::string path = whole_path(rank, module);
@@ -51,7 +56,9 @@ CallSites::Place CallSites::place(const RankSnapshot& rank, std::uint32_t index)
   const auto [known, is_new] = known_.try_emplace(key);
   if (is_new) {
     const SymbolLookup lookup = symbolizer_.find(path, module.build_id, frame.address);
-    if (!lookup.frames.empty()) known->second = lookup.frames[0];
+    const auto own = std::find_if_not(lookup.frames.begin(), lookup.frames.end(),
+                                      [](const SourceLocation& each) { return is_library_source(each.file); });
+    if (!lookup.frames.empty()) known->second = own != lookup.frames.end() ? *own : lookup.frames[0];
     if (!lookup.problem.empty()) problems_.insert(lookup.problem);
   }
   result.location = known->second;

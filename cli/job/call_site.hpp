@@ -12,7 +12,8 @@ namespace bestride::inline cli {
 
 class CallSites {
  public:
-  /// The innermost frame outside the MPI library, inlined functions included. Empty if the site is not recorded.
+  /// The innermost frame outside the MPI library, inlined functions included, of the program's own source if one is
+  /// known. Empty if the site is not recorded.
   struct Place {
     SourceLocation location;  ///< may be empty
     std::string module;       ///< file name, without folders
@@ -25,6 +26,8 @@ class CallSites {
   const std::set<std::string>& problems() const noexcept { return problems_; }
 
  private:
+  Place place(const RankSnapshot& rank, const FrameSnapshot& frame);
+
   Symbolizer symbolizer_;
   std::map<std::string, SourceLocation> known_;  ///< by path, build id and address
   std::set<std::string> problems_;

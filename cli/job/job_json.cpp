@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/job/call_site.hpp"
+#include "cli/job/rank_line.hpp"
 #include "telemetry/record/reduction.hpp"
 #include "telemetry/report/json_writer.hpp"
 #include "telemetry/waits/call_kind.hpp"
@@ -50,11 +51,13 @@ class JobText {
     }
     json_.close_array().key("mismatches").open_array();
     for (const CollectiveMismatch& mismatch : view.graph.mismatches) {
-      json_.open_object().member("communicator", mismatch.name).member("ordinal", mismatch.ordinal);
+      json_.open_object()
+          .member("communicator", communicator_text(view, mismatch.communicator))
+          .member("ordinal", mismatch.ordinal);
       json_.key("variants").open_array();
       for (const auto& variant : mismatch.variants) {
         json_.open_object().member("function", function_name(variant.function));
-        if (variant.root >= 0) json_.member("root", variant.root);
+        if (variant.root != no_rank) json_.member("root", variant.root);
         if (variant.bytes > 0) json_.member("bytes", variant.bytes);
         if (variant.reduction != 0)
           json_.member("operation", name(reduction_op_of(variant.reduction)))
@@ -62,7 +65,19 @@ class JobText {
         ranks("ranks", variant.ranks);
         json_.close_object();
       }
-      json_.close_array().close_object();
+      json_.close_array();
+      if (!mismatch.pairs.empty()) {
+        json_.key("pairs").open_array();
+        for (const auto& pair : mismatch.pairs)
+          json_.open_object()
+              .member("from", pair.from)
+              .member("to", pair.to)
+              .member("sent", pair.sent)
+              .member("expected", pair.expected)
+              .close_object();
+        json_.close_array();
+      }
+      json_.close_object();
     }
     json_.close_array().key("problems").open_array();
     for (const std::string& problem : view.job.problems) json_.value(problem);
@@ -128,6 +143,8 @@ class JobText {
         .member("alive", rank.alive)
         .member("state", name_of(rank.state))
         .member("activity", name_of(view.activities[index]));
+    if (rank.gone()) json_.member("end", end_of_rank(rank));
+    if (!rank.wait.call.empty()) json_.member("system_call", rank.wait.call);
     json_.key("threads").open_array();
     for (const ThreadSnapshot& found : rank.threads) thread(rank, found);
     json_.close_array().key("requests").open_array();
@@ -158,8 +175,7 @@ class JobText {
   }
 
   void communicator(const RankSnapshot& rank, std::uint32_t index) {
-    if (const CommunicatorSnapshot* const known = rank.communicator(index))
-      json_.member("communicator", known->name.empty() ? "communicator " + std::to_string(index) : known->name);
+    if (index != no_index) json_.member("communicator", communicator_text(rank, index, sites_));
   }
 
   void call(const RankSnapshot& rank, const CallSnapshot& call) {

@@ -8,6 +8,7 @@
 #include "cli/job/python_stacks.hpp"
 #include "cli/job/rank_list.hpp"
 #include "telemetry/record/job_folder.hpp"
+#include "telemetry/record/process_state.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -47,8 +48,8 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
     }
     auto process = rank.alive ? take_stacks(rank.pid) : read_crash_stack(crash_path(rank.path), rank.pid);
     if (process && process->executable.empty()) process->executable = rank.executable;
-    // An MPI error ends its process in a way that may leave nothing.
-    if (!process && !rank.alive && rank.end->kind == EndKind::mpi_error) continue;
+    // It may have ended since it was looked at; an MPI error ends its process in a way that may leave nothing.
+    if (!process && (rank.alive ? is_ending(rank.pid) : rank.end->kind == EndKind::mpi_error)) continue;
     if (!process) {
       result.failures.push_back({rank.world_rank, rank.pid, 0, process.error().text});
       continue;
@@ -102,6 +103,13 @@ JobStacks merge_host_stacks(const std::vector<HostStacks>& hosts) {
     result.problems.insert(host.problems.begin(), host.problems.end());
   }
   result.tree = merge_stacks(stacks);
+  std::set<std::int32_t> main_counts;  // ranks of which another thread than the main one can't be the one that crashed
+  for (const StackFailure& failure : result.failures) main_counts.insert(failure.rank);
+  for (const RankStack& stack : stacks)
+    if (stack.thread.empty()) main_counts.insert(stack.rank);
+  for (const RankStack& stack : stacks)
+    if (stack.thread.empty() || !main_counts.contains(stack.rank))
+      if (NamedFrame place = place_of(stack); !place.function.empty()) result.places[stack.rank] = std::move(place);
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 // The call stacks of all ranks of a job on this host, as one tree.
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct HostStacks {
 
 struct JobStacks {
   std::vector<StackNode> tree;
+  std::map<std::int32_t, NamedFrame> places;  ///< of ranks: place_of() the main thread, or of the thread that crashed
   std::vector<StackFailure> failures, cut;
   double longest_stop = 0;
   std::set<std::string> problems;
@@ -38,7 +40,7 @@ struct JobStacks {
 bool has_left_stack(const RankSnapshot& rank) noexcept;
 
 /// Takes the stacks of those of the ranks that are alive and visible on this host, each of whose threads is stopped for
-/// about 0.1 ms, and those that ranks of this host have left that have ended.
+/// about 0.1 ms, and those that ranks of this host have left that have ended. One that ends meanwhile is left out.
 /// `all_frames`: with those of the MPI library, of libbestride, and outside main, and with the threads of these
 /// libraries.
 HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_frames);

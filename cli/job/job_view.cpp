@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::chrono::milliseconds between_samples{100};
 
+/// CPU seconds for each polling call, above which the program computes between them and does not wait. A call takes
+/// some microseconds, with a thousand requests a tenth of this.
+constexpr double most_cpu_per_poll = 2e-4;
+
 bool is_below(int pid, int ancestor) {
   for (int depth = 0; pid > 1 && depth < 64; ++depth) {
     if (pid == ancestor) return true;
@@ -46,14 +50,16 @@ std::int64_t begin_of(const JobSnapshot& job) {
 
 Activity activity_between(const RankSnapshot* before, const RankSnapshot& now) {
   if (!before) return now.alive ? Activity::calling : Activity::none;
-  Activity result = Activity::none;
+  std::uint64_t polls = 0;
   for (const ThreadSnapshot& thread : now.threads) {
     const auto same = std::find_if(before->threads.begin(), before->threads.end(),
                                    [&](const ThreadSnapshot& t) { return t.slot == thread.slot; });
     if (same == before->threads.end() || same->calls != thread.calls || thread.moving) return Activity::calling;
-    if (same->polls != thread.polls) result = Activity::polling;
+    polls += thread.polls - same->polls;
   }
-  return result;
+  const bool computes = now.visible && before->visible &&
+                        now.use.cpu_seconds - before->use.cpu_seconds > most_cpu_per_poll * static_cast<double>(polls);
+  return polls > 0 && !computes ? Activity::polling : Activity::none;
 }
 
 JobView begin_view(JobSnapshot now, std::vector<Activity> activities) {
@@ -115,7 +121,13 @@ Result<std::vector<JobView>> observe_jobs(const std::string& folder, const std::
     if (selection.empty() || same != before.end()) {
       std::vector<Activity> activities =
           activities_between(same != before.end() ? same->ranks : std::vector<RankSnapshot>{}, job.ranks);
-      analyse(views.emplace_back(begin_view(std::move(job), std::move(activities))));
+      JobView& view = views.emplace_back(begin_view(std::move(job), std::move(activities)));
+      analyse(view);
+      // Nobody waits any more.
+      if (view.ended()) {
+        for (RankWaits& waits : view.graph.ranks) waits.threads.clear();
+        view.diagnosis = {};
+      }
     }
   }
   std::stable_sort(views.begin(), views.end(), [](const JobView& a, const JobView& b) {

@@ -14,15 +14,15 @@ namespace bestride::inline cli {
 
 /// What a rank did between the two samples.
 enum class Activity : std::uint8_t {
-  none,     ///< neither began a call nor polled
-  polling,  ///< made only polling calls that found nothing
+  none,     ///< neither began a call nor waited in polling calls
+  polling,  ///< made only polling calls that found nothing, and did not compute between them
   calling,  ///< began calls
 };
 
 struct JobView {
   JobSnapshot job;                   ///< the second sample
   std::vector<Activity> activities;  ///< of job.ranks
-  WaitGraph graph;
+  WaitGraph graph;                   ///< of an ended job without waits
   Diagnosis diagnosis;
 
   bool progresses() const noexcept;  ///< a rank began calls

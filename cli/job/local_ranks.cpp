@@ -14,14 +14,16 @@
 #include <iterator>
 #include <utility>
 
+#include "telemetry/record/forbidden_call.hpp"
 #include "telemetry/record/job_folder.hpp"
 #include "telemetry/record/process_state.hpp"
 
 namespace bestride::inline cli {
 namespace {
 
-constexpr int most_readings = 4;      ///< of the records, if ranks end meanwhile
-constexpr int status_patience = 100;  ///< milliseconds from the close of a record to the end of the process
+constexpr int most_readings = 4;       ///< of the records, if ranks end meanwhile
+constexpr double lock_patience = 0.1;  ///< seconds from the close of a record to the release of its lock
+constexpr int status_patience = 100;   ///< milliseconds from the close of a record to the end of the process
 
 }  // namespace
 
@@ -44,15 +46,23 @@ LocalRanks::~LocalRanks() {
     if (descriptor >= 0) close(descriptor);
 }
 
-void LocalRanks::await_end(int pid, const std::string& record, Process& process) {
+int LocalRanks::key_of(const RankSnapshot& rank) {
+  if (rank.pid_namespace != 0 && rank.pid_namespace == own_pid_namespace()) return rank.pid;
+  return elsewhere_.emplace(rank.path, -2 - static_cast<int>(elsewhere_.size())).first->second;
+}
+
+void LocalRanks::await_end(int key, const RankSnapshot& rank, Process& process) {
+  process.awaited = true;
   if (closes_ >= 0) {
-    const int watch = inotify_add_watch(closes_, record.c_str(), IN_CLOSE_WRITE | IN_DONT_FOLLOW);
-    if (watch >= 0) watches_[watch] = pid;
+    const int watch = inotify_add_watch(closes_, rank.path.c_str(), IN_CLOSE_WRITE | IN_DONT_FOLLOW);
+    if (watch >= 0) watches_[watch] = key;
   }
-  process.descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  static const bool deadly = call_is_deadly(SYS_pidfd_open);
+  if (!rank.visible || deadly) return;
+  process.descriptor = static_cast<int>(syscall(SYS_pidfd_open, rank.pid, 0));
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.fd = pid;
+  event.data.fd = key;
   if (process.descriptor >= 0) epoll_ctl(ends_, EPOLL_CTL_ADD, process.descriptor, &event);
 }
 
@@ -74,8 +84,11 @@ JobSnapshot LocalRanks::read(std::size_t finished_calls) {
     });
   }
   for (RankSnapshot& rank : now.ranks) {
-    Process& process = processes_[rank.pid];
-    if (rank.visible && process.descriptor < 0) await_end(rank.pid, rank.path, process);
+    const int key = key_of(rank);
+    Process& process = processes_[key];
+    if (rank.alive && !process.awaited) await_end(key, rank, process);
+    // It still holds its lock, which the kernel releases just after it has reported the close.
+    if (rank.alive && !rank.visible && begin - process.closed > lock_patience) process.closed = 0;
     if (rank.visible && process.closed != 0 && process.closed < begin) note_closed(rank, process);
     if (rank.alive && process.record < 0) process.record = open(rank.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     // Known once its parent has reaped it.

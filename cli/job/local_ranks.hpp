@@ -41,7 +41,8 @@ class LocalRanks {
 
  private:
   struct Process {
-    int descriptor = -1;
+    int descriptor = -1;  ///< pidfd
+    bool awaited = false;
     int record = -1;          ///< its file
     std::uint64_t calls = 0;  ///< that suspects() has seen
     double progressed = 0;
@@ -49,8 +50,11 @@ class LocalRanks {
     double ended = 0;
     double closed = 0;  ///< its record; 0: not known
   };
-  static constexpr int closes_event = -1;  ///< in place of a pid
-  void await_end(int pid, const std::string& record, Process& process);
+  static constexpr int closes_event = -1;  ///< in place of a key
+  /// Of a process in processes_: its pid; of another pid namespace, where the pid may be that of another process here,
+  /// a number below -1.
+  int key_of(const RankSnapshot& rank);
+  void await_end(int key, const RankSnapshot& rank, Process& process);
   /// Of a process that has closed its record.
   static void note_closed(RankSnapshot& rank, Process& process) noexcept;
   bool take_ends();
@@ -63,10 +67,11 @@ class LocalRanks {
   bool ended_in_read_ = false;  ///< a process, since note_ends()
   /// The kernel reports events in the order in which they happened, which tells the rank that crashed from those that
   /// its launcher killed a moment later. poll() would not.
-  const int ends_;                    ///< epoll of the processes' pidfds and of closes_
-  const int closes_;                  ///< inotify of the records; -1: not available
-  std::map<int, int> watches_;        ///< pids by the descriptors of their watches in closes_
-  std::map<int, Process> processes_;  ///< by pid
+  const int ends_;                        ///< epoll of the processes' pidfds and of closes_
+  const int closes_;                      ///< inotify of the records; -1: not available
+  std::map<int, int> watches_;            ///< keys by the descriptors of their watches in closes_
+  std::map<int, Process> processes_;      ///< by key
+  std::map<std::string, int> elsewhere_;  ///< keys of processes of other pid namespaces, by the path of the record
 };
 
 }  // namespace bestride::inline cli

@@ -4,30 +4,49 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <tuple>
 
 #include "cli/job/rank_list.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/members.hpp"
 
 namespace bestride::inline cli {
 namespace {
 
-std::string gone_text(const RankSnapshot& rank) {
-  const std::string how = rank.wait_status >= 0 && WIFEXITED(rank.wait_status)
-                              ? "exited with code " + std::to_string(WEXITSTATUS(rank.wait_status))
-                              : "killed";
-  return "gone (" + how + " before MPI_Finalize)";
+std::string gone_text(const RankSnapshot& rank) { return "gone (" + end_of_rank(rank) + ")"; }
+/// "split from MPI_COMM_WORLD at grid.c:31", "MPI_Cart_create of cells at grid.c:31"; "" if it is not known.
+std::string origin_text(const RankSnapshot& rank, const CommunicatorSnapshot& of, CallSites& sites) {
+  if (of.site >= rank.sites.size()) return "";
+  const std::string& function = function_name(rank.sites[of.site].function);
+  const bool split = function == "MPI_Comm_split" || function == "MPI_Comm_split_type";
+  const bool duplicate = function.find("dup") != std::string::npos;
+  const char* const word = split ? "split" : duplicate ? "duplicate" : function.c_str();
+  std::string text = word;
+  for (const CommunicatorSnapshot& parent : rank.communicators)
+    if (parent.uid != 0 && parent.uid == of.parent_uid && !parent.name.empty())
+      text += (split ? " from " : " of ") + parent.name;
+  const CallSites::Place place = sites.place(rank, of.site);
+  const SourceLocation& at = place.location;
+  const std::string file = at.file.substr(at.file.rfind('/') + 1);
+  const std::string where = at.line > 0 ? file + ":" + std::to_string(at.line) : at.function;
+  return text + (where.empty() ? "" : " at " + where);
 }
 
-std::string communicator_name(const RankSnapshot& rank, std::uint32_t index) {
-  if (index == no_index) return "";
-  const CommunicatorSnapshot* const communicator = rank.communicator(index);
-  if (communicator && !communicator->name.empty()) return communicator->name;
-  static constexpr const char* kinds[] = {"communicator", "communicator", "intercommunicator", "window", "file"};
-  const std::size_t kind = communicator ? static_cast<std::size_t>(communicator->kind) : 0;
-  return std::string(kinds[kind]) + " " + std::to_string(index);
+/// "ranks 0,2,4", "all ranks", "4 ranks" if they are not evenly spaced.
+std::string members_text(const RankSnapshot& rank, const CommunicatorSnapshot& of) {
+  if (of.kind == CommunicatorKind::inter)
+    return std::to_string(of.local_size) + " and " + std::to_string(of.size) + " ranks";
+  if (of.size == rank.world_size) return "all ranks";
+  if (!telemetry::is_evenly_spaced(of)) return std::to_string(of.size) + " ranks";
+  constexpr std::int32_t most = 64;  // more are too many for a line, unless they are neighbours
+  std::vector<std::int32_t> ranks;
+  for (std::int32_t i = 0; i < of.size && (i < most || of.stride == 1); ++i)
+    ranks.push_back(telemetry::world_rank_of(of, i));
+  std::sort(ranks.begin(), ranks.end());
+  return of.size > most && of.stride != 1 ? std::to_string(of.size) + " ranks" : ranks_text(ranks, 6);
 }
 
 void add(std::string& list, const std::string& word) {
@@ -42,6 +61,8 @@ std::string peer_text(const char* word, std::int32_t peer, std::int32_t tag) {
     text += " any rank";
   else if (peer == null_rank)
     text += " MPI_PROC_NULL";
+  else if (peer == root_rank)
+    text += " MPI_ROOT";
   else if (peer >= 0)
     text += " " + std::to_string(peer);
   else
@@ -117,7 +138,7 @@ class Line {
   void last_call() {
     if (!thread_ || thread_->finished.empty()) return;
     const CallSnapshot& last = thread_->finished.back();
-    rest("last " + call_text(rank_, last));
+    rest("last " + call_text(rank_, last, sites_));
     at(last.site);
   }
 
@@ -129,13 +150,11 @@ class Line {
       group_.state = "in and out of MPI calls";
       last_call();
     } else if (thread_->current) {
-      group_.state = call_text(rank_, *thread_->current);
+      group_.state = call_text(rank_, *thread_->current, sites_);
       since(thread_->current->entered);
       rest(process_text(*thread_, true));
       at(thread_->current->site);
-      if (const RankWaits* const waits = view_.graph.find(rank_.world_rank);
-          waits && &view_.job.ranks[waits->snapshot] == &rank_)
-        rest(waits_text(*waits, thread_->slot));
+      waits();
     } else if (thread_->in_mpi) {
       group_.state = "in an MPI call (its record is incomplete)";
       rest(process_text(*thread_, true));
@@ -152,12 +171,20 @@ class Line {
     group_.state = polls ? "polls with " + function_name(thread_->poll_function) : "not in MPI";
     if (rank_.state == ProcessState::finalized) group_.state = "after MPI_Finalize";
     since(thread_->last_left);
-    rest(process_text(*thread_, polls));
+    const std::string& wait = rank_.wait.call;
+    rest(process_text(*thread_, polls) + (polls || wait.empty() || wait == "sleep" ? "" : " in " + wait));
     last_call();
+    if (polls && thread_->polled_known) waits();
+  }
+
+  void waits() {
+    if (const RankWaits* const waits = view_.graph.find(rank_.world_rank);
+        waits && &view_.job.ranks[waits->snapshot] == &rank_)
+      rest(waits_text(*waits, thread_->slot));
   }
 
   void fill_ended() {
-    if (rank_.state == ProcessState::finalized) {
+    if (!rank_.gone()) {
       group_.state = "ended after MPI_Finalize";
       return;
     }
@@ -165,7 +192,7 @@ class Line {
     group_.state = gone_text(rank_);
     if (!thread_) return;
     if (thread_->current) {
-      rest("in " + call_text(rank_, *thread_->current));
+      rest("was in " + call_text(rank_, *thread_->current, sites_));
       at(thread_->current->site);
     } else {
       last_call();
@@ -188,6 +215,39 @@ class Line {
 
 }  // namespace
 
+std::string signal_text(int signal) {
+  const char* const text = strsignal(signal);
+  return "signal " + std::to_string(signal) + " (" + (text ? text : "unknown") + ")";
+}
+
+bool has_finalized(const RankSnapshot& rank) {
+  if (rank.state == ProcessState::finalized) return true;
+  return std::any_of(rank.threads.begin(), rank.threads.end(), [](const ThreadSnapshot& thread) {
+    return !thread.current && !thread.finished.empty() &&
+           function_name(thread.finished.back().function) == "MPI_Finalize";
+  });
+}
+
+std::string end_of_rank(const RankSnapshot& rank) {
+  if (rank.has_fault()) {
+    const std::string first = rank.end->text.substr(0, rank.end->text.find('\n'));
+    switch (rank.end->kind) {
+      case EndKind::signal:
+        return "ended by " + signal_text(rank.end->code) + (has_finalized(rank) ? " after MPI_Finalize" : "");
+      case EndKind::exception: return "ended by an exception of Python: " + first;
+      case EndKind::mpi_error: return "ended by an MPI error: " + first.substr(0, first.find(", error stack:"));
+      case EndKind::exit: break;
+    }
+  }
+  for (const ThreadSnapshot& thread : rank.threads)
+    if (thread.current && function_name(thread.current->function) == "MPI_Abort") return "called MPI_Abort";
+  const std::string when = has_finalized(rank) ? "after MPI_Finalize" : "before MPI_Finalize";
+  if (rank.wait_status >= 0 && WIFEXITED(rank.wait_status))
+    return "exited with code " + std::to_string(WEXITSTATUS(rank.wait_status)) + " " + when;
+  if (rank.wait_status >= 0) return "killed by " + signal_text(WTERMSIG(rank.wait_status)) + " " + when;
+  return "killed, or ended by _exit(), " + when;
+}
+
 const ThreadSnapshot* leading_thread(const RankSnapshot& rank) {
   const ThreadSnapshot* leading = nullptr;
   const auto key = [](const ThreadSnapshot& t) {
@@ -199,10 +259,30 @@ const ThreadSnapshot* leading_thread(const RankSnapshot& rank) {
   return leading;
 }
 
-std::string call_text(const RankSnapshot& rank, const CallSnapshot& call) {
+std::string communicator_text(const RankSnapshot& rank, std::uint32_t index, CallSites& sites) {
+  if (index == no_index) return "";
+  const CommunicatorSnapshot* const communicator = rank.communicator(index);
+  static constexpr const char* kinds[] = {"communicator", "communicator", "intercommunicator", "window", "file"};
+  const std::string kind = kinds[communicator ? static_cast<std::size_t>(communicator->kind) : 0];
+  if (!communicator) return kind + " " + std::to_string(index);
+  if (!communicator->name.empty())
+    return communicator->kind < CommunicatorKind::window ? communicator->name : kind + " " + communicator->name;
+  const std::string origin = origin_text(rank, *communicator, sites);
+  return kind + " of " + members_text(rank, *communicator) + (origin.empty() ? "" : " (" + origin + ")");
+}
+
+std::string communicator_text(const JobView& view, std::uint64_t uid) {
+  CallSites sites;
+  for (const RankSnapshot& rank : view.job.ranks)
+    for (const CommunicatorSnapshot& communicator : rank.communicators)
+      if (uid != 0 && communicator.uid == uid) return communicator_text(rank, communicator.index, sites);
+  return "a communicator";
+}
+
+std::string call_text(const RankSnapshot& rank, const CallSnapshot& call, CallSites& sites) {
   const std::string name = function_name(call.function);
   const telemetry::CallKind kind = kind_of(call.function, call.ordinal != 0);
-  std::string arguments = communicator_name(rank, call.communicator);
+  std::string arguments = communicator_text(rank, call.communicator, sites);
   if (call.ordinal != 0) arguments += (arguments.empty() ? "#" : " #") + std::to_string(call.ordinal);
   switch (kind) {
     case telemetry::CallKind::from_root:

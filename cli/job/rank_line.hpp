@@ -25,7 +25,19 @@ struct RankGroup {
 std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites);
 
 /// "MPI_Allreduce(MPI_COMM_WORLD #1042, 8 B)".
-std::string call_text(const RankSnapshot& rank, const CallSnapshot& call);
+std::string call_text(const RankSnapshot& rank, const CallSnapshot& call, CallSites& sites);
+/// The name of a communicator, window or file; if it has none, what it is: "communicator of ranks 0,2 (split from
+/// MPI_COMM_WORLD at grid.c:31)". `index`: in the record of the rank.
+std::string communicator_text(const RankSnapshot& rank, std::uint32_t index, CallSites& sites);
+/// The same, by its uid; "a communicator" if no rank knows it.
+std::string communicator_text(const JobView& view, std::uint64_t uid);
+/// "signal 11 (Segmentation fault)".
+std::string signal_text(int signal);
+/// True if its MPI_Finalize has returned, perhaps with an error.
+bool has_finalized(const RankSnapshot& rank);
+/// How a process that is gone has ended, as far as it has noted that or an observer has seen it: "ended by signal 11
+/// (Segmentation fault)", "exited with code 3 before MPI_Finalize".
+std::string end_of_rank(const RankSnapshot& rank);
 /// "not in MPI, running (R)", "in MPI_Recv(...)": for the diagnosis.
 std::string short_state(const JobView& view, const RankSnapshot& rank);
 /// The thread that a rank's line describes: the one longest in a call, else the one that was last in a call; null if

@@ -5,23 +5,29 @@
 #include <map>
 #include <tuple>
 
+#include "cli/job/rank_line.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/members.hpp"
 
 namespace bestride::inline cli {
 namespace {
 
 std::vector<MpiReport::Communicator> communicators_of(const JobView& view) {
   static constexpr const char* kinds[] = {"", "communicator", "intercommunicator", "window", "file"};
+  CallSites sites;
   // Those of one member, as MPI_COMM_SELF, are counted together.
   std::map<std::tuple<std::uint64_t, std::string, std::string, std::int32_t>, MpiReport::Communicator> found;
   for (const RankSnapshot& rank : view.job.ranks)
     for (const CommunicatorSnapshot& known : rank.communicators) {
       const std::string kind = kinds[std::min<std::size_t>(static_cast<std::size_t>(known.kind), 4)];
-      MpiReport::Communicator& sum = found[{known.size == 1 ? 0 : known.uid, known.name, kind, known.size}];
-      sum.name = known.name;
+      const std::int32_t size = telemetry::member_count(known);
+      const std::string name =
+          size == 1 || !known.name.empty() ? known.name : communicator_text(rank, known.index, sites);
+      MpiReport::Communicator& sum = found[{size == 1 ? 0 : known.uid, name, kind, size}];
+      sum.name = name;
       sum.kind = kind;
-      sum.size = known.size;
+      sum.size = size;
       ++sum.members_seen;
       sum.collectives = std::max<std::uint64_t>(sum.collectives, known.collectives);
     }

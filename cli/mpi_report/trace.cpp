@@ -84,7 +84,7 @@ class Trace {
   }
 
   void add(const TimelineCall& call) {
-    Json arguments = {{"call", call_text(*call.rank, *call.call)}, {"number", call.call->number}};
+    Json arguments = {{"call", call_text(*call.rank, *call.call, places_)}, {"number", call.call->number}};
     if (const std::string place = places_.text(*call.rank, call.call->site); !place.empty()) arguments["at"] = place;
     if (call.call->left == 0) arguments["note"] = "did not return";
     events_.push_back({{"ph", "X"},

@@ -7,8 +7,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <sstream>
+#include <utility>
 
+#include "cli/job/dropped.hpp"
+#include "cli/job/python_stacks.hpp"
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
 #include "cli/watch/summary.hpp"
@@ -42,17 +46,31 @@ const EndSnapshot* noted(const Finding& finding, const JobView& view, EndKind ki
   return rank && rank->end && rank->end->kind == kind ? &*rank->end : nullptr;
 }
 
-/// "advect (field.c:12)": the innermost frame of the culprits of which a line is known; "" if they crashed at
-/// different places, or if their stacks are not known.
-std::string crash_place(const Finding& finding, const JobStacks* stacks) {
-  const StackNode* node = stacks && !stacks->tree.empty() ? &stacks->tree.front() : nullptr;
-  if (!node || !node->children.empty() || node->ranks != finding.culprits) return "";
-  const auto named =
-      std::find_if(node->frames.rbegin(), node->frames.rend(), [](const NamedFrame& frame) { return frame.line > 0; });
-  const NamedFrame& frame = named != node->frames.rend() ? *named : node->frames.back();
-  // All frames are a library's, since outer ones are missing or main has returned.
-  if (is_library_thread({frame})) return "";
-  return frame_text(frame);
+/// "advect (field.c:12)": the place of the culprits; without lines their innermost frame. "" if they crashed in
+/// different functions, or if their stacks are not known.
+std::string crash_place(const Finding& finding, const JobView& view, const JobStacks* stacks) {
+  if (!stacks) return "";
+  NamedFrame common;
+  for (const std::int32_t culprit : finding.culprits) {
+    const auto known = stacks->places.find(culprit);
+    if (known == stacks->places.end() || known->second.line <= 0) {
+      common = {};
+      break;
+    }
+    const NamedFrame& place = known->second;
+    if (common.function.empty()) common = place;
+    if (common.function != place.function || common.file != place.file) return "";
+    if (common.line != place.line) common.line = 0;
+  }
+  if (common.function.empty()) {
+    const StackNode* const node = stacks->tree.empty() ? nullptr : &stacks->tree.front();
+    if (!node || !node->children.empty() || node->ranks != finding.culprits) return "";
+    common = node->frames.back();
+  }
+  // All frames are a library's, since outer ones are missing or main has returned; or the interpreter's.
+  const RankSnapshot* const rank = find_rank(view, finding.culprits.front());
+  if (is_library_thread({common}) || (rank && runs_python(*rank) && !is_program_source(common))) return "";
+  return frame_text(common);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -69,17 +87,20 @@ std::string error_text(const EndSnapshot& end) {
   return lines.empty() ? "" : lines[0].substr(0, lines[0].find(", error stack:"));
 }
 
+/// The line of an exception's text that has the innermost frame of the program; the first frame if all are in mpi4py.
+/// 0 if no frame is known.
+std::size_t frame_of_exception(const std::vector<std::string>& text) {
+  for (std::size_t i = 1; i < text.size(); ++i)
+    if (!text[i].starts_with("mpi4py.")) return i;
+  return text.size() > 1 ? 1 : 0;
+}
+
 /// "MPI_Recv" or "an MPI call", in which it is.
 std::string call_of(const Finding& finding, const JobView& view) {
   const RankSnapshot* const rank = find_rank(view, finding.culprits[0]);
   const ThreadSnapshot* const thread = rank ? leading_thread(*rank) : nullptr;
-  return thread && thread->current ? function_name(thread->current->function) : "an MPI call";
-}
-
-/// "signal 11 (Segmentation fault)".
-std::string signal_text(int signal) {
-  const char* const text = strsignal(signal);
-  return "signal " + std::to_string(signal) + " (" + (text ? text : "unknown") + ")";
+  if (thread && thread->current) return function_name(thread->current->function);
+  return thread && !thread->finished.empty() ? function_name(thread->finished.back().function) : "an MPI call";
 }
 
 std::string end_text(int wait_status) {
@@ -95,11 +116,32 @@ const char* verb(Cause cause, bool one) {
     case Cause::computing: return one ? "computes" : "compute";
     case Cause::sleeping: return one ? "sleeps" : "sleep";
     case Cause::blocked: return one ? "is blocked" : "are blocked";
+    case Cause::waiting: return one ? "waits" : "wait";
     case Cause::transferring: return one ? "reads or writes" : "read or write";
     case Cause::uninterruptible: return one ? "waits in the kernel" : "wait in the kernel";
     case Cause::starting: return one ? "has not called MPI_Init" : "have not called MPI_Init";
+    case Cause::polling: return one ? "polls, and finds nothing" : "poll, and find nothing";
     default: return one ? "is outside MPI" : "are outside MPI";
   }
+}
+
+const char* outside(const Finding& finding) { return finding.cause == Cause::polling ? "" : " outside MPI"; }
+
+/// " (read of standard input)": the system calls in which most of the culprits are; "" if they are not known.
+std::string wait_calls(const Finding& finding, const JobView& view) {
+  std::map<std::string, std::size_t> calls;
+  for (const std::int32_t culprit : finding.culprits)
+    if (const RankSnapshot* const rank = find_rank(view, culprit)) ++calls[rank->wait.call];
+  const auto most =
+      std::max_element(calls.begin(), calls.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == calls.end() || most->first.empty() ? "" : " (" + most->first + ")";
+}
+
+/// All members of the communicator are culprits: there is no minority.
+bool all_differ(const Finding& finding) {
+  std::size_t members = 0;
+  for (const CollectiveMismatch::Variant& variant : finding.mismatch->variants) members += variant.ranks.size();
+  return finding.culprits.size() >= members;
 }
 
 /// "rank 3", "host node1".
@@ -157,13 +199,13 @@ void add_open_requests(const Finding& finding, const JobView& view, std::vector<
   }
 }
 
-bool is_deadlock_by_lock(const Finding& finding, const JobView& view) {
+/// A rank of the cycle waits in a call of this kind.
+bool is_deadlock_by(telemetry::CallKind kind, const Finding& finding, const JobView& view) {
   return finding.fault == Fault::deadlock &&
          std::any_of(finding.cycle.begin(), finding.cycle.end(), [&](std::int32_t number) {
            const RankSnapshot* const rank = find_rank(view, number);
            const ThreadSnapshot* const thread = rank ? leading_thread(*rank) : nullptr;
-           return thread && thread->current &&
-                  telemetry::kind_of(thread->current->function, false) == telemetry::CallKind::lock;
+           return thread && thread->current && telemetry::kind_of(thread->current->function, false) == kind;
          });
 }
 
@@ -189,23 +231,26 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
   const std::string who = subject(finding, view);
   switch (finding.fault) {
     case Fault::crash: {
-      const std::string place = crash_place(finding, stacks), in = place.empty() ? "" : " in " + place;
+      const std::string place = crash_place(finding, view, stacks), in = place.empty() ? "" : " in " + place;
       if (const EndSnapshot* const end = noted(finding, view, EndKind::signal)) {
-        const bool late = find_rank(view, finding.culprits[0])->state == ProcessState::finalized;
+        const bool late = has_finalized(*find_rank(view, finding.culprits[0]));
         return who + plural(finding, " was", " were") + " ended by " + signal_text(end->code) + in +
                (late ? ", after MPI_Finalize" : "");
       }
       if (const EndSnapshot* const end = noted(finding, view, EndKind::exception)) {
         const std::vector<std::string> text = lines_of(end->text);
+        const std::size_t frame = frame_of_exception(text);
         return who + plural(finding, " was", " were") + " ended by an exception of Python" +
-               (text.size() > 1 ? " in " + text[1] : "") + (text.empty() ? "" : ": " + text[0]);
+               (frame ? " in " + text[frame] : "") + (text.empty() ? "" : ": " + text[0]);
       }
       if (const EndSnapshot* const end = noted(finding, view, EndKind::mpi_error))
         return who + plural(finding, " was", " were") + " ended by an MPI error in " + call_of(finding, view) +
                (place.empty() ? "" : ", called in " + place) + ": " + error_text(*end);
       if (finding.cause == Cause::aborted) return who + " called MPI_Abort" + in;
       if (finding.cause == Cause::starting) return who + " ended before MPI_Init, in which the others were";
-      return who + " " + end_text(wait_status(finding, view)) + in + " before MPI_Finalize";
+      const RankSnapshot* const rank = find_rank(view, finding.culprits[0]);
+      return who + " " + end_text(wait_status(finding, view)) + in +
+             (rank && has_finalized(*rank) ? " after MPI_Finalize" : " before MPI_Finalize");
     }
     case Fault::stopped:
       return who + plural(finding, " is ", " are ") +
@@ -214,17 +259,34 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
       if (finding.cause == Cause::finalized)
         return who + plural(finding, " has", " have") + " called MPI_Finalize while other ranks still need " +
                plural(finding, "it", "them");
+      if (finding.epoch)
+        return "rank " + std::to_string(finding.epoch->other) + " has not called " + finding.epoch->missing +
+               " for rank " + std::to_string(finding.epoch->waiter) + ", which waits in " +
+               function_name(finding.epoch->waits_in) + " on " + communicator_text(view, finding.epoch->window);
+      if (!finding.mismatch->pairs.empty())
+        return "different amounts in " + function_name(finding.mismatch->variants[0].function) + " #" +
+               std::to_string(finding.mismatch->ordinal) + " on " +
+               communicator_text(view, finding.mismatch->communicator) + ": " +
+               pair_text(finding.mismatch->pairs.front());
       return (finding.mismatch->first != 0
                   ? "different reductions (operation, type, count or root) as one of the collective calls #" +
                         std::to_string(finding.mismatch->first) + " to #"
-                  : std::string("different collective calls as #")) +
+                  : who + (all_differ(finding) ? " make different collective calls, as #"
+                                               : plural(finding, " makes", " make") +
+                                                     std::string(" another collective call than the others, as #"))) +
              std::to_string(finding.mismatch->ordinal) + " on " +
-             (finding.mismatch->name.empty() ? "a communicator" : finding.mismatch->name) + ", by " + who;
+             communicator_text(view, finding.mismatch->communicator) +
+             (finding.mismatch->first != 0 ? ", by " + who : "");
     case Fault::unmatched_message:
       if (finding.tags)
         return "rank " + std::to_string(finding.tags->from) + " sent rank " + std::to_string(finding.tags->to) +
-               " a message with tag " + std::to_string(finding.tags->sent) + ", but tag " +
-               std::to_string(finding.tags->wanted) + " is expected";
+               " a message with tag " + std::to_string(finding.tags->sent) +
+               (finding.tags->other_communicator
+                    ? std::string(" on another communicator than the one on which it is expected")
+                    : ", but rank " + std::to_string(finding.tags->to) + " waits for tag " +
+                          std::to_string(finding.tags->wanted));
+      if (finding.alone)
+        return who + plural(finding, " waits", " wait") + " in a send or receive that no other rank matches";
       return who + plural(finding, " has", " have") + " left out a message that another rank waits for";
     case Fault::deadlock:
       return finding.cycle.size() == 1 ? "rank " + std::to_string(finding.cycle[0]) + " waits for itself"
@@ -232,13 +294,17 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
     case Fault::computation_hang:
       if (finding.cause == Cause::starting)
         return who + " " + verb(finding.cause, finding.culprits.size() == 1) + ", in which the others wait";
+      if (finding.whole_job)
+        return "no rank makes progress, and none waits for another: " + who + " " +
+               verb(finding.cause, finding.culprits.size() == 1) + outside(finding);
       if (finding.held_up.empty())
         return who + plural(finding, " has", " have") +
                " not ended after MPI_Finalize, while others have: " + plural(finding, "it ", "they ") +
                verb(finding.cause, finding.culprits.size() == 1);
       return who + plural(finding, " does", " do") +
              " not come to the MPI call that others wait for: " + plural(finding, "it ", "they ") +
-             verb(finding.cause, finding.culprits.size() == 1);
+             verb(finding.cause, finding.culprits.size() == 1) +
+             (finding.cause == Cause::waiting ? " outside MPI" + wait_calls(finding, view) : "");
     case Fault::communication_hang:
       return who + plural(finding, " is in its call", " are in their calls") +
              ", but the MPI library does not complete " + plural(finding, "it", "them");
@@ -258,30 +324,44 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
 }
 
 std::string working_text(const Finding& finding, const JobView& view, double seconds) {
+  if (finding.whole_job)
+    return "no rank makes progress for " + seconds_text(seconds) +
+           ", and none waits for another: " + subject(finding, view) + " " +
+           verb(finding.cause, finding.culprits.size() == 1) + outside(finding) + wait_calls(finding, view) +
+           "; this may be " + plural(finding, "its", "their") + " work";
+  if (finding.fault == Fault::starvation)
+    return subject(finding, view) + plural(finding, " makes", " make") + " other calls for " + seconds_text(seconds) +
+           " while " + ranks_text(finding.held_up) + (finding.held_up.size() == 1 ? " waits" : " wait") +
+           "; this may be " + plural(finding, "its", "their") + " work";
   if (finding.held_up.empty())  // after MPI_Finalize
     return subject(finding, view) + " " + verb(finding.cause, finding.culprits.size() == 1) + " for " +
-           seconds_text(seconds) + " after MPI_Finalize, while others have ended; this may be its work";
+           seconds_text(seconds) + " after MPI_Finalize, while others have ended; this may be " +
+           plural(finding, "its", "their") + " work";
   const bool outside = finding.cause != Cause::starting;
   return subject(finding, view) + " " + verb(finding.cause, finding.culprits.size() == 1) +
-         (outside ? " outside MPI for " : " for ") + seconds_text(seconds) + " while " + ranks_text(finding.held_up) +
-         (finding.held_up.size() == 1 ? " waits" : " wait") + "; this may be its work";
+         (outside ? " outside MPI" + wait_calls(finding, view) + " for " : " for ") + seconds_text(seconds) +
+         " while " + ranks_text(finding.held_up) + (finding.held_up.size() == 1 ? " waits" : " wait") +
+         "; this may be " + plural(finding, "its", "their") + " work";
 }
 
 std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   std::vector<std::string> lines;
   if (finding.mismatch)
+    for (std::size_t i = 0; i < finding.mismatch->pairs.size() && i < 4; ++i)
+      lines.push_back(pair_text(finding.mismatch->pairs[i]));
+  if (finding.mismatch && finding.mismatch->pairs.empty())
     for (std::size_t i = 0; i < finding.mismatch->variants.size() && i < 4; ++i) {
       const CollectiveMismatch::Variant& variant = finding.mismatch->variants[i];
       const std::string reductions = i ? "others" : "one history of reductions";
       lines.push_back((finding.mismatch->first ? reductions : variant_text(variant)) + " by " +
                       ranks_text(variant.ranks));
     }
-  if (finding.fault == Fault::unmatched_message && !finding.cycle.empty())
+  if ((finding.fault == Fault::unmatched_message || finding.epoch) && !finding.cycle.empty())
     lines.push_back("ranks wait for each other: " + cycle_text(finding.cycle));
-  const bool by_lock = is_deadlock_by_lock(finding, view);
+  const bool by_lock = is_deadlock_by(telemetry::CallKind::lock, finding, view);
   if (by_lock)
     lines.push_back(ranks_text(finding.culprits) + plural(finding, " holds", " hold") +
-                    " the lock of a window for which others wait in MPI_Win_lock");
+                    " the lock of a window for which others wait");
   if (finding.fault == Fault::deadlock && !by_lock && finding.culprits.size() < finding.cycle.size())
     lines.push_back(ranks_text(finding.culprits) + plural(finding, " is", " are") +
                     " in another collective call than most of the deadlocked ranks");
@@ -296,7 +376,9 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
     lines.push_back(lines_of(end->text)[0]);
   if (const EndSnapshot* const end = noted(finding, view, EndKind::exception)) {
     const std::vector<std::string> text = lines_of(end->text);
-    for (std::size_t i = 2; i < text.size() && i < 6; ++i) lines.push_back("called by " + text[i]);
+    const std::size_t frame = frame_of_exception(text);
+    if (frame > 1) lines.push_back("raised in " + text[1]);
+    for (std::size_t i = frame + 1; i < text.size() && i < frame + 5; ++i) lines.push_back("called by " + text[i]);
   }
   if (const EndSnapshot* const end = noted(finding, view, EndKind::mpi_error)) {
     const std::vector<std::string> text = lines_of(end->text);
@@ -310,6 +392,8 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   if (finding.fault == Fault::slow && finding.cpu_share >= 0)
     lines.push_back("it gets " + percent_text(finding.cpu_share) + " of a core");
   if (finding.path) add_slow_path_evidence(*finding.path, lines);
+  if (finding.fault != Fault::crash)
+    for (std::string& text : dropped_lines(view.job.ranks)) lines.push_back(std::move(text));
   if (!finding.held_up.empty()) lines.push_back("waiting: " + ranks_text(finding.held_up));
   return lines;
 }
@@ -341,6 +425,13 @@ std::string advice(const Finding& finding, const JobView& view) {
       return finding.cause == Cause::traced ? "continue the rank in the debugger, or detach it"
                                             : "kill -CONT " + pid + " continues it";
     case Fault::mismatch:
+      if (finding.epoch)
+        return "compare the groups that the ranks pass to MPI_Win_post and MPI_Win_start, and the order of the calls";
+      if (finding.mismatch && !finding.mismatch->pairs.empty())
+        return "compare the counts and types that the two ranks pass for each other";
+      if (finding.mismatch && !finding.mismatch->culprits.empty())
+        return "one member of one group passes MPI_ROOT, the others of that group MPI_PROC_NULL, and the members of "
+               "the other group its rank";
       if (finding.mismatch && finding.mismatch->first != 0)
         return "the results of these calls are wrong or undefined; look for reductions whose arguments depend on the "
                "rank";
@@ -348,16 +439,25 @@ std::string advice(const Finding& finding, const JobView& view) {
              "make the same collective calls in the same order";
     case Fault::unmatched_message: return "compare destination, tag and communicator of the send and of the receive";
     case Fault::deadlock:
-      if (is_deadlock_by_lock(finding, view))
+      if (is_deadlock_by(telemetry::CallKind::lock, finding, view))
         return "call MPI_Win_unlock before a call that waits for ranks that want the lock";
+      if (is_deadlock_by(telemetry::CallKind::access, finding, view))
+        return "call MPI_Win_post before MPI_Win_start, which may wait for it on the other ranks";
       return "post receives before sends that wait for them (MPI_Irecv), or use MPI_Sendrecv; make collective calls on "
              "several communicators in one order";
     case Fault::computation_hang:
       if (finding.cause == Cause::starting)
         return "look at what the rank does before MPI_Init, with a debugger or py-spy";
-      if (finding.cause == Cause::uninterruptible) return "look at the file system or device in which it waits";
-      if (finding.cause == Cause::computing) return "look at the loop in which it is; its stack is above";
-      return "look at what it waits for; its stack is above";
+      if (finding.cause == Cause::uninterruptible)
+        return std::string("look at the file system or device in which ") + plural(finding, "it waits", "they wait");
+      if (finding.cause == Cause::polling)
+        return "compare source, tag and communicator of the polling calls with those of the sends; "
+               "'bestride where --calls 8' has the last calls";
+      if (finding.cause == Cause::computing)
+        return std::string("look at the loop in which ") + plural(finding, "it is; its stack", "they are; the stacks") +
+               plural(finding, " is above", " are above");
+      return std::string("look at what ") +
+             plural(finding, "it waits for; its stack is", "they wait for; the stacks are") + " above";
     case Fault::communication_hang:
       return "look at the network and at the MPI library; 'bestride where --calls 8' has the last calls";
     case Fault::slow:

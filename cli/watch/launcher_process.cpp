@@ -14,9 +14,17 @@
 namespace bestride::inline cli {
 namespace {
 
-constexpr int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+/// And all real-time signals: those that batch systems and users send, and that end a process unless it handles them.
+constexpr int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGPWR};
 
-bool ends_a_job(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
+bool ends_a_job(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT; }
+
+/// True if the kernel has sent it to the launcher, too: a terminal does to all processes of its job, but tells only the
+/// leader of the session when it is closed.
+bool came_to_all(const signalfd_siginfo& info) {
+  const bool is_hangup = static_cast<int>(info.ssi_signo) == SIGHUP;
+  return info.ssi_code == SI_KERNEL && !(is_hangup && getsid(0) == getpid());
+}
 
 }  // namespace
 
@@ -25,6 +33,7 @@ LauncherProcess::LauncherProcess(const std::string& path, const std::vector<std:
   sigemptyset(&watched);
   sigaddset(&watched, SIGCHLD);
   for (const int signal : passed_on) sigaddset(&watched, signal);
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) sigaddset(&watched, signal);
   sigprocmask(SIG_BLOCK, &watched, &before);
   signals_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
   std::vector<char*> words;
@@ -51,8 +60,7 @@ void LauncherProcess::handle_signals() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
     interrupted_ = interrupted_ || ends_a_job(signal);
-    // A terminal sends its signals to all processes of the job by itself.
-    if (info.ssi_code != SI_KERNEL) send(signal);
+    if (!came_to_all(info)) send(signal);
   }
   if (!ended_) ended_ = waitpid(pid_, &status_, WNOHANG) == pid_;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // LauncherProcess: the launcher of a job as a child process, whose signals and exit code are passed on.
+#include <sys/wait.h>
+
 #include <string>
 #include <vector>
 
@@ -19,6 +21,8 @@ class LauncherProcess {
   int signals() const noexcept { return signals_; }
   void handle_signals();
   bool ended() const noexcept { return ended_; }
+  /// The signal that ended it; 0: none.
+  int killed_by() const noexcept { return ended_ && WIFSIGNALED(status_) ? WTERMSIG(status_) : 0; }
   /// What a shell reports: the exit code, or 128 + the signal.
   int exit_code() const noexcept;
   /// The user or the batch system asked the job to end.

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "telemetry/record/snapshot_code.hpp"
 
@@ -15,6 +16,21 @@ class Update {
  public:
   explicit Update(std::vector<RankSnapshot> before) : before_(std::move(before)) {
     for (RankSnapshot& rank : before_) known_.emplace(rank, &rank);
+  }
+
+  void add_local(RankSnapshot&& rank) {
+    if (rank.alive && !rank.visible) {
+      elsewhere_.push_back(std::move(rank));
+      return;
+    }
+    if (!rank.alive) ended_.emplace(rank);
+    add(std::move(rank));
+  }
+
+  void add_remote(RankSnapshot&& rank) {
+    if (ended_.contains(ProcessKey(rank))) return;
+    remote_.emplace(rank);
+    add(std::move(rank));
   }
 
   void add(RankSnapshot&& rank) {
@@ -32,9 +48,17 @@ class Update {
       if (!rank.remote) continue;
       const auto host = hosts.find(rank.host);
       if (host == hosts.end() || !known_.contains(ProcessKey(rank))) continue;
+      if (ended_.contains(ProcessKey(rank))) continue;
       rank.unheard = host->second;
+      remote_.emplace(rank);
       add(std::move(rank), Activity::none);
     }
+  }
+
+  /// Adds those processes of other pid namespaces that no agent there knows.
+  void add_elsewhere() {
+    for (RankSnapshot& rank : elsewhere_)
+      if (!remote_.contains(ProcessKey(rank))) add(std::move(rank));
   }
 
   UpdatedRanks sorted() && {
@@ -59,8 +83,12 @@ class Update {
     activities_.push_back(activity);
   }
 
+  using Keys = std::unordered_set<ProcessKey, ProcessKeyHash>;
+
   std::vector<RankSnapshot> before_, ranks_;
-  std::vector<Activity> activities_;                                     ///< of ranks_
+  std::vector<RankSnapshot> elsewhere_;  ///< of this host, in other pid namespaces: an agent there knows more
+  Keys ended_, remote_;                  ///< on this host; known from agents
+  std::vector<Activity> activities_;     ///< of ranks_
   std::unordered_map<ProcessKey, RankSnapshot*, ProcessKeyHash> known_;  ///< those of before_ that were not added
 };
 
@@ -69,7 +97,7 @@ class Update {
 UpdatedRanks update_ranks(std::vector<RankSnapshot> before, std::vector<RankSnapshot> local,
                           std::vector<HostUpdate> hosts) {
   Update update(std::move(before));
-  for (RankSnapshot& rank : local) update.add(std::move(rank));
+  for (RankSnapshot& rank : local) update.add_local(std::move(rank));
   std::unordered_map<std::string, double> silent;
   for (HostUpdate& host : hosts) {
     if (!host.ranks) {
@@ -78,10 +106,11 @@ UpdatedRanks update_ranks(std::vector<RankSnapshot> before, std::vector<RankSnap
     }
     for (RankSnapshot& rank : *host.ranks) {
       rank.unheard = host.unheard;
-      update.add(std::move(rank));
+      update.add_remote(std::move(rank));
     }
   }
   update.keep(silent);
+  update.add_elsewhere();
   return std::move(update).sorted();
 }
 

@@ -62,6 +62,47 @@ TEST(RankUpdates, WhatAHostDoesNotNameAnyMoreIsLeftOut) {
   EXPECT_EQ(third.ranks.size(), 1u) << "the job has no agents any more";
 }
 
+/// A process of this host in another pid namespace: from its record, and from an agent in its namespace.
+TEST(RankUpdates, AnAgentKnowsMoreOfAProcessThatIsNotVisibleHere) {
+  RankSnapshot record = rank_on("here", 0, 1), sent = record;
+  sent.remote = true;
+  const auto update = [&](std::vector<RankSnapshot> before, bool answers) {
+    return update_ranks(std::move(before), ranks({record}),
+                        {{"here", answers ? 0 : 3.0, answers ? std::optional(ranks({sent})) : std::nullopt}});
+  };
+  UpdatedRanks updated = update_ranks({}, ranks({record}), {});
+  ASSERT_EQ(updated.ranks.size(), 1u) << "there is no agent";
+  EXPECT_FALSE(updated.ranks[0].remote);
+  for (const bool answers : {true, false}) {
+    updated = update(std::move(updated.ranks), answers);
+    ASSERT_EQ(updated.ranks.size(), 1u) << answers;
+    EXPECT_TRUE(updated.ranks[0].remote) << answers;
+  }
+  record.alive = false;
+  for (const bool answers : {true, false}) {
+    updated = update(std::move(updated.ranks), answers);
+    ASSERT_EQ(updated.ranks.size(), 1u) << answers;
+    EXPECT_FALSE(updated.ranks[0].remote || updated.ranks[0].alive) << "the agent may have ended with it";
+  }
+}
+
+TEST(RankUpdates, ARankThatComputesBetweenPollingCallsDoesNotWait) {
+  const auto rank = [](std::uint64_t polls, double cpu_seconds) {
+    RankSnapshot polling = rank_on("here", 0, 1);
+    polling.visible = true;
+    polling.threads[0].polls = polls;
+    polling.use.cpu_seconds = cpu_seconds;
+    return polling;
+  };
+  UpdatedRanks updated = update_ranks({}, ranks({rank(0, 1)}), {});
+  updated = update_ranks(std::move(updated.ranks), ranks({rank(1000, 1.1)}), {});
+  EXPECT_EQ(updated.activities, std::vector<Activity>{Activity::polling});
+  updated = update_ranks(std::move(updated.ranks), ranks({rank(2000, 1.6)}), {});
+  EXPECT_EQ(updated.activities, std::vector<Activity>{Activity::none});
+  updated = update_ranks(std::move(updated.ranks), ranks({rank(2001, 1.6)}), {});
+  EXPECT_EQ(updated.activities, std::vector<Activity>{Activity::polling}) << "it sleeps between them";
+}
+
 TEST(RankUpdates, ThePartOfAnUnknownProcessStaysPartial) {
   const UpdatedRanks updated = update_ranks({}, {}, {{"a", 0, ranks({rank_on("a", 0, 1, true)})}});
   ASSERT_EQ(updated.ranks.size(), 1u);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "cli/job/rank_line.hpp"
@@ -21,36 +22,47 @@ std::string capital(std::string text) {
   return text;
 }
 
-/// The innermost frame of a rank's main thread with a known line; null if there is none.
-const NamedFrame* innermost(const std::vector<StackNode>& nodes, std::int32_t rank) {
-  for (const StackNode& node : nodes) {
-    if (!node.thread.empty() || !std::binary_search(node.ranks.begin(), node.ranks.end(), rank)) continue;
-    if (node.kind == StackNode::Kind::itself) return node.place.line > 0 ? &node.place : nullptr;
-    if (const NamedFrame* const inner = innermost(node.children, rank)) return inner;
-    const auto named =
-        std::find_if(node.frames.rbegin(), node.frames.rend(), [](const NamedFrame& f) { return f.line > 0; });
-    return named != node.frames.rend() ? &*named : nullptr;
-  }
-  return nullptr;
+/// Where its main thread is, in the program; null if it is not known.
+const NamedFrame* place_in_program(const JobStacks* stacks, std::int32_t rank) {
+  const auto known = stacks ? stacks->places.find(rank) : std::map<std::int32_t, NamedFrame>::const_iterator{};
+  return stacks && known != stacks->places.end() ? &known->second : nullptr;
 }
 
-/// "MPI_Recv at exchange (halo.c:12)", in which it is; "" outside MPI.
-std::string call_at(const RankSnapshot& rank, CallSites& sites, const JobStacks* stacks) {
+/// "in assemble (mesh.c:212)"; without lines the innermost function of the program itself; else the call after which it
+/// is, "behind MPI_Bcast at setup (main.c:8)"; "" if none is known.
+std::string place_text(const RankSnapshot& rank, CallSites& sites, const JobStacks* stacks) {
+  if (const NamedFrame* const frame = place_in_program(stacks, rank.world_rank)) return "in " + frame_text(*frame);
   const ThreadSnapshot* const thread = leading_thread(rank);
-  if (!thread || !thread->current) return "";
+  if (!thread || thread->current || thread->finished.empty()) return "";
+  const CallSnapshot& last = thread->finished.back();
+  const std::string place = sites.text(rank, last.site);
+  return place.empty() ? "" : "behind " + function_name(last.function) + " at " + place;
+}
+
+/// "MPI_Recv at exchange (halo.c:12)", in which it is, or which it repeats without success; "" outside MPI. `on`: with
+/// the communicator of a collective call.
+std::string call_at(const RankSnapshot& rank, CallSites& sites, const JobStacks* stacks, bool on) {
+  const ThreadSnapshot* const thread = leading_thread(rank);
+  if (!thread || !(thread->current || thread->polling)) return "";
   // The stack also shows the line of an interpreted program.
-  const NamedFrame* const frame = stacks ? innermost(stacks->tree, rank.world_rank) : nullptr;
-  const std::string place = frame ? frame_text(*frame) : sites.text(rank, thread->current->site);
-  return function_name(thread->current->function) + (place.empty() ? "" : " at " + place);
+  const NamedFrame* const frame = place_in_program(stacks, rank.world_rank);
+  const std::string place = frame && frame->line > 0 ? frame_text(*frame)
+                            : thread->current        ? sites.text(rank, thread->current->site)
+                                                     : "";
+  const std::string communicator = on && thread->current && thread->current->ordinal != 0
+                                       ? communicator_text(rank, thread->current->communicator, sites)
+                                       : "";
+  return function_name(thread->current ? thread->current->function : thread->poll_function) +
+         (communicator.empty() ? "" : " on " + communicator) + (place.empty() ? "" : " at " + place);
 }
 
 /// Ranks by the call in which they are, without those outside MPI; the largest group first.
 std::vector<std::pair<std::string, Ranks>> by_call(const Ranks& ranks, const JobView& view, CallSites& sites,
-                                                   const JobStacks* stacks) {
+                                                   const JobStacks* stacks, bool on = false) {
   std::map<std::string, Ranks> groups;
   for (const std::int32_t number : ranks)
     if (const RankSnapshot* const rank = find_rank(view, number))
-      if (const std::string call = call_at(*rank, sites, stacks); !call.empty()) groups[call].push_back(number);
+      if (const std::string call = call_at(*rank, sites, stacks, on); !call.empty()) groups[call].push_back(number);
   std::vector<std::pair<std::string, Ranks>> result(groups.begin(), groups.end());
   std::stable_sort(result.begin(), result.end(),
                    [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
@@ -63,33 +75,100 @@ std::string share_text(std::size_t count, const JobView& view) {
   return std::to_string(count) + " of " + std::to_string(size) + " ranks";
 }
 
+/// "No rank makes progress: all 4 ranks are in read_input (io.c:12), blocked in read of /tmp/input (FIFO). That is
+/// where to look."
+std::string whole_job_text(const Finding& finding, const JobView& view, CallSites& sites, const JobStacks* stacks) {
+  // Ranks that do the same with different files share an entry, which names the first file.
+  std::map<std::string, Ranks> groups;
+  std::map<std::string, std::set<std::string>> targets;
+  for (const std::int32_t number : finding.culprits) {
+    const RankSnapshot* const rank = find_rank(view, number);
+    if (!rank) continue;
+    const ThreadSnapshot* const thread = leading_thread(*rank);
+    const std::string place = place_text(*rank, sites, stacks);
+    std::string text = place;
+    // A thread that polls uses the CPU; its system call is not what it waits for.
+    const std::string call = finding.cause != Cause::polling ? rank->wait.call
+                             : thread                        ? "polling with " + function_name(thread->poll_function)
+                                                             : "";
+    if (call == "sleep")
+      text += ", asleep";
+    else if (call.starts_with("wait "))
+      text += ", waiting " + call.substr(5);
+    else if (!call.empty())
+      text += (finding.cause == Cause::polling ? ", " : ", blocked in ") + call;
+    const std::string same = text.substr(0, text.find(" /", place.size()));
+    groups[same].push_back(number);
+    targets[same].insert(text);
+  }
+  std::vector<std::pair<std::string, Ranks>> sorted(groups.begin(), groups.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size() && i < calls_in_summary; ++i) {
+    const auto& [same, ranks] = sorted[i];
+    const std::string what = *targets[same].begin() + (targets[same].size() > 1 ? " and others" : "");
+    if (what.empty()) continue;
+    const bool all = ranks.size() == finding.culprits.size(), one = ranks.size() == 1;
+    text += (text.empty() ? "" : "; ") +
+            (all && !one ? "all " + std::to_string(ranks.size()) + " ranks" : ranks_text(ranks)) +
+            (one ? " is " : " are ") + (what.starts_with(", ") ? what.substr(2) : what);
+  }
+  return text.empty() ? "" : "No rank makes progress: " + text + ". That is where to look.";
+}
+
+const char* in_text(bool now, const Ranks& ranks) {
+  const bool one = ranks.size() == 1;
+  if (!now) return one ? " was in " : " were in ";
+  return one ? " waits in " : " wait in ";
+}
+
 /// "7 of 8 ranks wait in MPI_Allreduce at solve (solver.f90:88)."
 std::string waiting_text(const Finding& finding, const JobView& view, CallSites& sites, const JobStacks* stacks) {
   const auto groups = by_call(finding.held_up, view, sites, stacks);
   if (groups.empty()) return "";
   const auto& [call, ranks] = groups.front();
-  const bool over = finding.fault == Fault::crash, one = ranks.size() == 1;
-  return (one ? capital(ranks_text(ranks)) : share_text(ranks.size(), view)) +
-         (over  ? one ? " was in " : " were in "
-          : one ? " waits in "
-                : " wait in ") +
-         call + ".";
+  return (ranks.size() == 1 ? capital(ranks_text(ranks)) : share_text(ranks.size(), view)) +
+         in_text(finding.fault != Fault::crash, ranks) + call + ".";
 }
 
-/// "Rank 5 is in assemble (mesh.c:212): look there."
-std::string culprit_text(const Finding& finding, const JobView& view, CallSites& sites, const JobStacks* stacks) {
-  if (finding.culprits.empty()) return "";
-  const std::int32_t first = finding.culprits.front();
-  const std::string who = capital("rank " + std::to_string(first));
-  if (const NamedFrame* const frame = stacks ? innermost(stacks->tree, first) : nullptr)
-    return who + " is in " + frame_text(*frame) + ": look there.";
-  const RankSnapshot* const rank = find_rank(view, first);
+/// "Rank 2 was in MPI_Send at main (halo.c:12).", "Rank 2 had returned from MPI_Bcast at main (setup.c:8)."
+std::string last_call_text(const Finding& finding, const JobView& view, CallSites& sites) {
+  const RankSnapshot* const rank = finding.culprits.empty() ? nullptr : find_rank(view, finding.culprits.front());
   const ThreadSnapshot* const thread = rank ? leading_thread(*rank) : nullptr;
-  if (!thread || thread->current || thread->finished.empty()) return "";
-  const CallSnapshot& last = thread->finished.back();
-  const std::string place = sites.text(*rank, last.site);
-  if (place.empty()) return "";
-  return who + " has come past " + function_name(last.function) + " at " + place + ": look behind it.";
+  if (!thread || (!thread->current && thread->finished.empty())) return "";
+  const CallSnapshot& call = thread->current ? *thread->current : thread->finished.back();
+  const std::string place = sites.text(*rank, call.site);
+  return "Rank " + std::to_string(rank->world_rank) + (thread->current ? " was in " : " had returned from ") +
+         function_name(call.function) + (place.empty() ? "" : " at " + place) + ".";
+}
+
+/// "3 of 4 ranks wait in MPI_Init at main (solver.c:7)."
+std::string starting_text(const Finding& finding, const JobView& view, CallSites& sites) {
+  for (const RankSnapshot& rank : view.job.ranks)
+    if (const std::string call = call_at(rank, sites, nullptr, false); !call.empty())
+      return std::to_string(finding.held_up.size()) + " of " + std::to_string(rank.launch_size) + " ranks" +
+             in_text(true, finding.held_up) + call + ".";
+  return "";
+}
+
+/// "Rank 5 is in assemble (mesh.c:212): look there.", "Ranks 5,6 are in assemble (mesh.c:212); rank 7 is in load
+/// (io.c:9): look there."
+std::string culprit_text(const Finding& finding, const JobView& view, CallSites& sites, const JobStacks* stacks) {
+  std::vector<std::pair<std::string, Ranks>> groups;  // by the first rank
+  for (const std::int32_t number : finding.culprits) {
+    const RankSnapshot* const rank = find_rank(view, number);
+    const std::string place = rank ? place_text(*rank, sites, stacks) : "";
+    if (place.empty()) continue;
+    const auto known =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == place; });
+    (known != groups.end() ? *known : groups.emplace_back(place, Ranks{})).second.push_back(number);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < groups.size() && i < calls_in_summary; ++i)
+    text += (i ? "; " : "") + ranks_text(groups[i].second) + (groups[i].second.size() == 1 ? " is " : " are ") +
+            groups[i].first;
+  return text.empty() ? "" : capital(text) + ": look there.";
 }
 
 }  // namespace
@@ -100,10 +179,15 @@ std::string summary(const Finding& finding, const JobView& view, CallSites& site
     if (!sentence.empty()) text += (text.empty() ? "" : " ") + sentence;
   };
   switch (finding.fault) {
-    case Fault::crash: add(waiting_text(finding, view, sites, stacks)); break;
+    case Fault::crash:
+      add(waiting_text(finding, view, sites, stacks));
+      if (!stacks && finding.cause != Cause::exception) add(last_call_text(finding, view, sites));
+      break;
     case Fault::stopped:
     case Fault::computation_hang:
     case Fault::starvation:
+      if (finding.cause == Cause::starting) return starting_text(finding, view, sites);
+      if (finding.whole_job) return whole_job_text(finding, view, sites, stacks);
       add(waiting_text(finding, view, sites, stacks));
       add(culprit_text(finding, view, sites, stacks));
       break;
@@ -113,12 +197,15 @@ std::string summary(const Finding& finding, const JobView& view, CallSites& site
     case Fault::communication_hang: {
       Ranks concerned = finding.held_up;
       concerned.insert(concerned.end(), finding.culprits.begin(), finding.culprits.end());
+      if (finding.mismatch)
+        for (const CollectiveMismatch::Variant& variant : finding.mismatch->variants)
+          concerned.insert(concerned.end(), variant.ranks.begin(), variant.ranks.end());
       std::sort(concerned.begin(), concerned.end());
       concerned.erase(std::unique(concerned.begin(), concerned.end()), concerned.end());
-      const auto groups = by_call(concerned, view, sites, stacks);
+      const auto groups = by_call(concerned, view, sites, stacks, true);
       for (std::size_t i = 0; i < groups.size() && i < calls_in_summary; ++i)
-        add(capital(ranks_text(groups[i].second)) + (groups[i].second.size() == 1 ? " waits in " : " wait in ") +
-            groups[i].first + ".");
+        add(capital(ranks_text(groups[i].second)) +
+            in_text(find_rank(view, groups[i].second[0])->alive, groups[i].second) + groups[i].first + ".");
       break;
     }
     case Fault::slow:
@@ -154,8 +241,11 @@ std::vector<NextStep> next_steps(const Finding& finding, const JobView& view) {
     case Fault::stopped:
       return {{"nobody holds it on purpose", "kill -CONT " + pid, "the job goes on", "end the debugger that holds it"}};
     case Fault::computation_hang:
-      return {{"it is where it was", "bestride where --stacks", "other frames than in this verdict",
-               "look at this place of the program"}};
+      if (finding.cause == Cause::polling)
+        return {{"a message is under way", "bestride where --calls 8", "a send that a polling call could find",
+                 "look at who should send, and with which tag and communicator"}};
+      return {{finding.culprits.size() == 1 ? "it is where it was" : "they are where they were",
+               "bestride where --stacks", "other frames than in this verdict", "look at this place of the program"}};
     case Fault::mismatch:
     case Fault::unmatched_message:
     case Fault::deadlock:

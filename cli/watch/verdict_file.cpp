@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "cli/job/job_json.hpp"
+#include "cli/job/rank_line.hpp"
 #include "cli/watch/finding_text.hpp"
 #include "cli/watch/summary.hpp"
+#include "telemetry/waits/call_kind.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -47,6 +49,7 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
   json.close_array();
   write_ranks(json, "culprits", finding.culprits);
   write_ranks(json, "held_up", finding.held_up);
+  if (finding.whole_job) json.member("whole_job", true);
   json.member("since", finding.since).member("found", reported.found);
   if (reported.ended > 0) json.member("ended", reported.ended);
   json.member("confidence", finding.confidence);
@@ -64,6 +67,16 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
         .member("to", finding.tags->to)
         .member("sent", finding.tags->sent)
         .member("wanted", finding.tags->wanted)
+        .member("other_communicator", finding.tags->other_communicator)
+        .close_object();
+  if (finding.epoch)
+    json.key("epoch")
+        .open_object()
+        .member("waiter", finding.epoch->waiter)
+        .member("function", function_name(finding.epoch->waits_in))
+        .member("other", finding.epoch->other)
+        .member("missing", finding.epoch->missing)
+        .member("window", communicator_text(view, finding.epoch->window))
         .close_object();
   if (const int status = wait_status(finding, view); status >= 0) json.member("wait_status", status);
   json.close_object();

@@ -20,6 +20,7 @@
 
 #include "base/replace_file.hpp"
 #include "cli/common/command.hpp"
+#include "cli/common/launcher.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/watch/agents.hpp"
 #include "cli/watch/finding_text.hpp"
@@ -42,6 +43,7 @@ constexpr double most_share = 0.01, most_share_suspecting = 0.25, most_share_con
 constexpr double starting = 5, starting_period = 0.05;
 constexpr double answer_patience = 0.5, last_answer_patience = 2, stacks_patience = 10;  ///< seconds, for agents
 constexpr double late_agents_patience = 1;  ///< seconds, if the job has failed
+constexpr double patience_for_ranks = 2;    ///< seconds, that end after their launcher
 constexpr unsigned looks_for_outputs = 10;  ///< with metrics, one of so many looks gets everything
 constexpr double working_factor = 3;        ///< a rank that works is mentioned again if it does so for so much longer
 constexpr std::size_t most_verdicts = 8;    ///< that are printed of a job
@@ -68,6 +70,7 @@ class Watch {
         outputs_(options.outputs),
         folder_(records_folder()),
         agents_(agents),
+        starts_ranks_(launcher_kind(path) != LauncherKind::unknown),
         launcher_(path, command) {}
 
   int run() {
@@ -79,7 +82,11 @@ class Watch {
       end_aborted_job();
     }
     look(true);
-    if (launcher_.exit_code() != exit_good) look_for_late_agents();
+    if (launcher_.exit_code() != exit_good) {
+      look_for_late_agents();
+      note_unseen_job();
+    }
+    say_abandoned();
     for (auto& [key, job] : jobs_) finish(key, *job);
     // Some launchers end with 0 after SIGTERM.
     return aborted_at_ > 0 && launcher_.exit_code() == exit_good ? 128 + SIGTERM : launcher_.exit_code();
@@ -181,14 +188,15 @@ class Watch {
 
   /// Adds the jobs of this launcher that have begun.
   void find_jobs() {
-    // Records of jobs that have crashed may lie there for a while. File times are up to 10 ms behind the clock.
-    for (const std::string& name : job_names(folder_, realtime_ - 0.1)) {
-      if (known_folders_.count(name)) continue;
+    for (const auto& [name, changed] : job_folders(folder_)) {
+      // Those of other jobs, of which some may have crashed long ago, are read when a record was added.
+      std::int64_t& known = known_folders_.try_emplace(name, 0).first->second;
+      if (known == changed || known == own_folder) continue;
       const JobSnapshot job = read_job(folder_, name, {0});
       if (job.ranks.empty()) continue;  // its first record is being written
-      known_folders_.insert(name);
-      if (job.ranks[0].watcher != watcher_) continue;
-      job_of(job.ranks[0].launch.empty() ? name : job.ranks[0].launch, name).add_local(folder_, name);
+      known = job.ranks[0].watcher == watcher_ ? own_folder : changed;
+      if (known == own_folder)
+        job_of(job.ranks[0].launch.empty() ? name : job.ranks[0].launch, name).add_local(folder_, name);
     }
     for (const auto& [agent, host] : agents_.hosts()) job_of(host.hello.launch, host.hello.job);
   }
@@ -237,7 +245,16 @@ class Watch {
     const std::size_t size = world_size(job), seen = job.processes();
     if (size <= seen || seconds() < patience_for_records || !incomplete_.insert(job.name()).second) return;
     say("bestride: " + std::to_string(size - seen) + " of " + std::to_string(size) +
-        " ranks are not watched: they have no preload library, or are on hosts that can't connect to this one" +
+        " ranks are not watched: they have no preload library or no record, or are on hosts that can't connect to this "
+        "one" +
+        (agents_.problem().empty() ? "" : " (" + agents_.problem() + ")") + "\n");
+  }
+
+  /// Of a job that failed nothing can be said if nothing of it was seen.
+  void note_unseen_job() const {
+    if (!starts_ranks_ || !jobs_.empty()) return;
+    say("bestride: no rank was watched: no process with the preload library has called MPI_Init and has a record here, "
+        "and no agent of another host, user or container has connected to this process" +
         (agents_.problem().empty() ? "" : " (" + agents_.problem() + ")") + "\n");
   }
 
@@ -245,7 +262,46 @@ class Watch {
   bool ending() const { return launcher_.interrupted() || aborted_at_ > 0; }
 
   void observe(const std::string& key, WatchedJob& job, JobPhase phase) {
-    report(key, job, job.observe(seconds(), ending() ? JobPhase::told_to_end : phase, agents_.updates(key, seconds())));
+    const auto now_in = [&] {
+      launcher_.handle_signals();
+      if (ending()) return JobPhase::told_to_end;
+      if (!is_abandoned(job)) return phase;
+      abandoned_ = true;
+      return JobPhase::abandoned;
+    };
+    report(key, job, job.observe(seconds(), now_in, agents_.updates(key, seconds())));
+  }
+
+  /// The launcher was killed, so it has ended its ranks, and before that none has crashed.
+  bool is_abandoned(const WatchedJob& job) const {
+    return launcher_.killed_by() != 0 &&
+           std::none_of(job.ranks().begin(), job.ranks().end(),
+                        [this](const RankSnapshot& rank) { return !rank.remote && rank.pid == launcher_.pid(); }) &&
+           std::none_of(job.reported().begin(), job.reported().end(),
+                        [](const Reported& reported) { return reported.finding.fault == Fault::crash; });
+  }
+
+  /// Says so if the launcher was killed, or has ended before its ranks.
+  void say_abandoned() {
+    const auto any = [this](auto is) {
+      return !ending() && std::any_of(jobs_.begin(), jobs_.end(),
+                                      [&](const auto& job) { return !closed_.count(job.first) && is(*job.second); });
+    };
+    const auto lives = [](const WatchedJob& job) {
+      return std::any_of(job.ranks().begin(), job.ranks().end(), [](const RankSnapshot& rank) {
+        return rank.alive && rank.unheard == 0 && rank.state <= ProcessState::initialized;
+      });
+    };
+    for (const double until = seconds() + patience_for_ranks; any(lives) && seconds() < until;) {
+      wait_for_agents(0.1, [] { return false; });
+      look(true);
+    }
+    const bool killed = abandoned_ && !ending();
+    if (!killed && !any(lives)) return;
+    const int signal = launcher_.killed_by();
+    say("bestride: the launcher (pid " + std::to_string(launcher_.pid()) + ")" +
+        (killed ? " was killed by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")" : " has ended") +
+        (any(lives) ? "; its ranks go on and are not watched any more\n" : ", and its ranks have ended with it\n"));
   }
 
   void report(const std::string& key, WatchedJob& job, const WatchedJob::Changes& changes) {
@@ -365,7 +421,11 @@ class Watch {
   const double realtime_ = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const std::string watcher_ = own_watcher_name();
   Agents& agents_;
-  std::set<std::string> known_folders_;  ///< of jobs on this host, also of those that this process does not watch
+  const bool starts_ranks_;  ///< the launcher is one that is known to start ranks
+  static constexpr std::int64_t own_folder = -1;
+  /// Of jobs on this host: when it was last read, as job_folders() says, or own_folder. Made before the launcher
+  /// starts.
+  std::map<std::string, std::int64_t> known_folders_ = job_folders(folder_);
   Jobs jobs_;
   std::set<std::string> closed_;  ///< keys of jobs that have ended and are not looked at any more
   double last_look_ = 0, next_look_ = 0;
@@ -378,6 +438,7 @@ class Watch {
   std::map<std::string, JobStacks> stacks_;     ///< by job, when its last finding was made
   std::set<std::string> incomplete_;            ///< jobs with ranks that can't be watched
   double aborted_at_ = 0;                       ///< 0: the job was not ended
+  bool abandoned_ = false;                      ///< a job whose launcher was killed
   LauncherProcess launcher_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // WatchedJob: one job of the launcher, from its first record to its end.
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ enum class JobPhase {
   running,
   over,         ///< there will be no other observation
   told_to_end,  ///< crashes are no faults, and no finding ends
+  abandoned,    ///< the same, because its launcher was killed; but a fault of a rank is one
 };
 
 class WatchedJob {
@@ -42,11 +44,12 @@ class WatchedJob {
   LocalRanks* local() const noexcept { return local_.get(); }
 
   /// Takes a snapshot of the ranks here, and passes it with those of other hosts to the detector. `seconds`: since the
-  /// launcher was started. Returns the indices in reported() of findings that are new, or that ended.
+  /// launcher was started. `phase` is called after that, because ranks may end in between. Returns the indices in
+  /// reported() of findings that are new, or that ended.
   struct Changes {
     std::vector<std::size_t> begun, ended;
   };
-  Changes observe(double seconds, JobPhase phase, std::vector<HostUpdate> hosts = {});
+  Changes observe(double seconds, const std::function<JobPhase()>& phase, std::vector<HostUpdate> hosts = {});
 
   const std::string& name() const noexcept { return name_; }
   double started() const noexcept { return started_; }

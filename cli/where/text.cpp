@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "cli/job/dropped.hpp"
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
 #include "cli/where/output.hpp"
@@ -115,6 +116,7 @@ class Text {
            " no record on this host: on another host, or without the preload library");
     if (other_table)
       line("  another version of bestride wrote these records, so functions can't be named; use its 'bestride where'");
+    for (const std::string& text : dropped_lines(view.job.ranks)) line("  " + text);
     for (std::size_t i = 0; i < view.job.problems.size() && i < 2; ++i) line("  " + view.job.problems[i]);
     if (view.job.problems.size() > 2)
       line("  and " + std::to_string(view.job.problems.size() - 2) + " more records that can't be read");
@@ -132,7 +134,7 @@ class Text {
           const CallSnapshot& call = thread.finished[i];
           std::string text = "    ";
           if (rank.alive) text += seconds_text(rank.seconds_since(call.entered)) + " ago  ";
-          text += call_text(rank, call);
+          text += call_text(rank, call, sites_);
           if (call.left > call.entered)
             text += "  " + seconds_text(static_cast<double>(call.left - call.entered) / rank.ticks_per_second);
           if (const std::string site = sites_.text(rank, call.site); !site.empty()) text += "  at " + site;

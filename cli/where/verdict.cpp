@@ -20,9 +20,14 @@ class Verdict {
 
   std::vector<VerdictLine> lines() {
     mismatches();
+    if (view_.ended()) {
+      end();
+      return std::move(lines_);
+    }
     cycles();
     culprits();
     library();
+    outside();
     if (lines_.size() > most_verdict_lines) lines_.resize(most_verdict_lines);
     return std::move(lines_);
   }
@@ -30,13 +35,53 @@ class Verdict {
  private:
   void mismatches() {
     for (const CollectiveMismatch& mismatch : view_.graph.mismatches) {
-      std::string text = "different collective calls as #" + std::to_string(mismatch.ordinal) + " on " +
-                         (mismatch.name.empty() ? "a communicator" : mismatch.name) + ":";
+      std::string text = (mismatch.pairs.empty() ? "different collective calls as #" : "different amounts in #") +
+                         std::to_string(mismatch.ordinal) + " on " + communicator_text(view_, mismatch.communicator) +
+                         ":";
+      for (std::size_t i = 0; i < mismatch.pairs.size() && i < 4; ++i)
+        text += (i ? "; " : " ") + pair_text(mismatch.pairs[i]);
+      if (!mismatch.pairs.empty()) {
+        lines_.push_back({text, true});
+        continue;
+      }
       for (std::size_t i = 0; i < mismatch.variants.size() && i < 4; ++i) {
         const auto& variant = mismatch.variants[i];
         text += (i ? "; " : " ") + variant_text(variant) + " by " + ranks_text(variant.ranks);
       }
       lines_.push_back({text, true});
+    }
+  }
+
+  /// Why the job has ended, as far as a rank has noted that. The launcher ends the others.
+  void end() {
+    const RankSnapshot* first = nullptr;
+    std::map<std::string, Ranks> by_end;
+    bool all_finalized = true;
+    for (const RankSnapshot& rank : view_.job.ranks) {
+      if (rank.gone()) all_finalized = false;
+      if (!rank.gone() || rank.world_rank < 0) continue;
+      if (rank.has_fault() && (!first || rank.realtime(rank.end->at) < first->realtime(first->end->at))) first = &rank;
+      if (const std::string text = end_of_rank(rank); !text.starts_with("killed"))
+        by_end[text].push_back(rank.world_rank);
+    }
+    if (first) {
+      const std::string others = by_end.size() > 1 ? ", as the first that has noted its end" : "";
+      lines_.push_back(
+          {"the job has ended: rank " + std::to_string(first->world_rank) + " was " + end_of_rank(*first) + others,
+           true});
+    } else if (by_end.size() == 1) {
+      const auto& [text, ranks] = *by_end.begin();
+      lines_.push_back({"the job has ended: " + ranks_text(ranks) + " " + text, true});
+    } else if (!by_end.empty()) {
+      lines_.push_back(
+          {"the job has ended: ranks ended in different ways, and which was the first is not known", true});
+    } else if (all_finalized) {
+      lines_.push_back({"the job has ended: all ranks with a record here have called MPI_Finalize", false});
+    } else {
+      lines_.push_back(
+          {"the job has ended, and no rank has noted why: they were killed, for example by the launcher, the batch "
+           "system or the kernel (dmesg), or have called _exit()",
+           true});
     }
   }
 
@@ -58,9 +103,8 @@ class Verdict {
     }
     for (const auto& [state, ranks] : by_state) {
       const Ranks held = Waiters(view_.graph).held_up(ranks);
-      const char* const verb = view_.ended() ? " held up " : ranks.size() == 1 ? " holds up " : " hold up ";
       lines_.push_back(
-          {(view_.ended() ? "when the job ended, " : "") + ranks_text(ranks) + verb + ranks_text(held) + ": " + state,
+          {ranks_text(ranks) + (ranks.size() == 1 ? " holds up " : " hold up ") + ranks_text(held) + ": " + state,
            !view_.progresses()});
     }
   }
@@ -85,6 +129,19 @@ class Verdict {
                         false});
     else
       lines_.push_back({"all members have begun the call: the MPI library or the network does not complete it", true});
+  }
+
+  /// No rank waits for another, and none does anything.
+  void outside() {
+    if (view_.progresses() || !lines_.empty()) return;
+    for (const RankSnapshot& rank : view_.job.ranks) {
+      const ThreadSnapshot* const thread = leading_thread(rank);
+      if (!rank.alive || !thread || thread->in_mpi || thread->polling ||
+          (thread->state != 'S' && thread->state != 'D') ||
+          view_.graph.ranks.size() < static_cast<std::size_t>(rank.world_size))
+        return;
+    }
+    lines_.push_back({"no rank waits for another: all ranks sleep outside MPI", true});
   }
 
   const JobView& view_;

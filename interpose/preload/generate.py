@@ -27,10 +27,12 @@ KINDS = ("call", "send", "receive", "sendrecv", "probe", "collective", "one_side
          "file_collective", "start_call", "start_send", "start_receive", "start_sendrecv", "start_collective", "start_file_call",
          "start_file_collective", "prepare_send", "prepare_receive", "prepare_collective", "activate", "activate_all", "wait", "wait_all",
          "wait_any", "wait_some", "test", "test_all", "test_any", "test_some", "poll", "free_request", "create", "duplicate", "create_some",
-         "start_create", "free", "name", "create_window", "free_window", "open_file", "close_file", "initialize", "initialize_session",
+         "start_create", "free", "name", "create_inter", "create_window", "free_window", "open_file", "close_file", "begin_exposure", "begin_access",
+         "end_access", "initialize", "initialize_session",
          "finalize", "abort")
 ARGUMENTS = ("buffer", "count", "type", "peer", "tag", "peer2", "tag2", "root", "operation", "comm", "window", "file", "request", "number",
-             "requests", "flag", "found", "indices", "made", "name")
+             "requests", "flag", "found", "indices", "made", "name", "group", "out_buffer", "out_counts", "out_type", "in_buffer", "in_counts",
+             "in_type")
 
 
 class Function:

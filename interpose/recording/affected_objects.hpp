@@ -165,6 +165,8 @@ class FreedObject {
   FreedObject(const FreedObject&) = delete;
   FreedObject& operator=(const FreedObject&) = delete;
   void confirm() noexcept {
+    if constexpr (kind == RecordKind::free_window)
+      if (tracked_) recording_.epochs.forget(*tracked_);
     if (tracked_) recording_.communicators.release(tracked_);
     tracked_ = nullptr;
   }
@@ -178,7 +180,38 @@ class FreedObject {
   std::uint64_t bits_ = 0;
 };
 
-/// Replaces these two classes in all other calls, at no cost.
+/// An access epoch that a call begins or ends. It counts before the call, which may wait.
+template <RecordKind kind, ArgumentPositions at>
+class AccessEpoch {
+ public:
+  template <class All>
+  AccessEpoch(Recording& recording, const TrackedCommunicator* window, const All& all) noexcept
+      : recording_(recording), window_(window) {
+    if (!window_) return;
+    if constexpr (kind == RecordKind::begin_access)
+      recording_.epochs.begin_access(*window_, group_ = std::get<at.group>(all), 1);
+    else
+      ended_ = recording_.epochs.end_access(*window_);
+  }
+  AccessEpoch(const AccessEpoch&) = delete;
+  AccessEpoch& operator=(const AccessEpoch&) = delete;
+  void confirm() noexcept { window_ = nullptr; }
+  ~AccessEpoch() {
+    if (!window_) return;
+    if constexpr (kind == RecordKind::begin_access)
+      recording_.epochs.begin_access(*window_, group_, -1);
+    else
+      recording_.epochs.take_back(ended_);
+  }
+
+ private:
+  Recording& recording_;
+  const TrackedCommunicator* window_;
+  MPI_Group group_ = MPI_GROUP_NULL;
+  EpochTracker::Ended ended_;
+};
+
+/// Replaces these classes in all other calls, at no cost.
 struct NoObjects {
   template <class... Arguments>
   explicit NoObjects(const Arguments&...) noexcept {}
@@ -207,15 +240,23 @@ template <RecordKind kind, ArgumentPositions at, class All, class Large>
   if constexpr (kind == RecordKind::activate_all)
     for (int i = 0; i < std::get<at.number>(all); ++i)
       recording.activate(handle_bits(std::get<at.requests>(all)[i]), now);
-  if constexpr (kind == RecordKind::duplicate) recording.communicators.add_duplicate(*std::get<at.made>(all), tracked);
-  if constexpr (kind == RecordKind::create) recording.communicators.add(*std::get<at.made>(all), tracked);
-  if constexpr (kind == RecordKind::create_some) recording.communicators.add_unrelated(*std::get<at.made>(all));
+  if constexpr (kind == RecordKind::duplicate)
+    recording.communicators.add_duplicate(*std::get<at.made>(all), tracked, call.site.get());
+  if constexpr (kind == RecordKind::create)
+    recording.communicators.add(*std::get<at.made>(all), tracked, call.site.get());
+  if constexpr (kind == RecordKind::create_some || kind == RecordKind::create_inter)
+    recording.communicators.add_unrelated(*std::get<at.made>(all), call.site.get());
   if constexpr (kind == RecordKind::start_create)
-    recording.communicators.begin_duplicate(tracked, handle_bits(*std::get<at.request>(all)), std::get<at.made>(all));
-  if constexpr (kind == RecordKind::create_window) recording.communicators.add_window(*std::get<at.made>(all), tracked);
-  if constexpr (kind == RecordKind::open_file) recording.communicators.add_file(*std::get<at.made>(all), tracked);
+    recording.communicators.begin_duplicate(tracked, handle_bits(*std::get<at.request>(all)), std::get<at.made>(all),
+                                            call.site.get());
+  if constexpr (kind == RecordKind::create_window)
+    recording.communicators.add_window(*std::get<at.made>(all), tracked, call.site.get());
+  if constexpr (kind == RecordKind::open_file)
+    recording.communicators.add_file(*std::get<at.made>(all), tracked, std::get<at.name>(all), call.site.get());
   if constexpr (kind == RecordKind::name)
-    recording.communicators.set_name(std::get<at.comm>(all), std::get<at.name>(all));
+    recording.communicators.set_name(object_of<at>(all), object_kind(at), std::get<at.name>(all));
+  if constexpr (kind == RecordKind::begin_exposure)
+    if (tracked) recording.epochs.begin_exposure(*tracked, std::get<at.group>(all));
 }
 
 }  // namespace bestride::inline interpose

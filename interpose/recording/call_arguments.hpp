@@ -11,6 +11,7 @@
 #include "interpose/objects/runtime.hpp"
 #include "interpose/recording/recorded_call.hpp"
 #include "interpose/recording/recording.hpp"
+#include "telemetry/record/amounts.hpp"
 
 namespace bestride::inline interpose {
 
@@ -66,6 +67,49 @@ TrackedCommunicator* tracked_by(const CallMemo& memo) noexcept {
   return object_kind(at) != CommunicatorKind::free ? static_cast<TrackedCommunicator*>(memo.tracked) : nullptr;
 }
 
+/// Records what a call sends to and expects of each other rank, if it gives an amount for each. A single one is in the
+/// record of the call. Types may be arrays, too. `root`: no_rank if the call has none.
+template <ArgumentPositions at, class All>
+[[gnu::noinline]] void record_amounts(Recording& recording, const All& all, const TrackedCommunicator& tracked,
+                                      std::int32_t root, std::uint32_t ordinal) noexcept {
+  const CommunicatorRecord& members = recording.file.communicators[tracked.index];
+  if ((members.kind.get() & 0xff) != static_cast<std::uint32_t>(CommunicatorKind::intra)) return;
+  const auto size = static_cast<std::size_t>(members.size.get());
+  // What only the root gives is not valid on other ranks.
+  if (at.root >= 0 && root != members.rank.get()) return;
+  AmountsWriter writer(recording.file, tracked.id, ordinal);
+  const auto add = [&]<class Counts, class Types>(bool sent, const Counts& counts, const Types& types) {
+    const auto size_of = [](MPI_Datatype type) {
+      const std::int64_t bytes = runtime().types.size_of(type);
+      return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
+    };
+    const auto product = [](auto count, std::uint64_t bytes) {
+      if (count <= 0) return std::uint64_t{0};
+      // Bytes of the type are not known, or too many for 64 bits.
+      const bool known = bytes != 0 && static_cast<std::uint64_t>(count) <= unknown_amount;
+      return known ? static_cast<std::uint64_t>(count) * bytes : unknown_amount;
+    };
+    if constexpr (std::is_pointer_v<Counts>) {
+      if (!counts) return;
+      if constexpr (std::is_convertible_v<Types, MPI_Datatype>) {
+        const std::uint64_t bytes = size_of(types);
+        writer.add(sent, size, [&](std::size_t i) { return product(counts[i], bytes); });
+      } else if (types) {
+        writer.add(sent, size,
+                   [&](std::size_t i) { return product(counts[i], counts[i] > 0 ? size_of(types[i]) : 0); });
+      }
+    }
+  };
+  const auto is_in_place = [&](const void* buffer) { return buffer == MPI_IN_PLACE; };
+  bool sends = at.out_counts >= 0, receives = at.in_counts >= 0;
+  if constexpr (at.out_buffer >= 0) sends = sends && !is_in_place(std::get<at.out_buffer>(all));
+  if constexpr (at.in_buffer >= 0) receives = receives && !is_in_place(std::get<at.in_buffer>(all));
+  if constexpr (at.out_counts >= 0)
+    if (sends) add(true, std::get<at.out_counts>(all), std::get<at.out_type>(all));
+  if constexpr (at.in_counts >= 0)
+    if (receives) add(false, std::get<at.in_counts>(all), std::get<at.in_type>(all));
+}
+
 /// `quick`: is_quick().
 template <RecordKind kind, ArgumentPositions at, bool quick, class All>
 [[gnu::always_inline]] inline CallFacts facts_of(Recording& recording, std::uint16_t function, const All& all,
@@ -103,6 +147,8 @@ template <RecordKind kind, ArgumentPositions at, bool quick, class All>
             tracked->next_ordinal(recording.file, facts.operation, at.root >= 0 ? facts.peer : no_rank, bytes);
       else
         facts.ordinal = tracked->next_ordinal(recording.file);
+      if constexpr (at.in_counts >= 0 && !prepares_request(kind))
+        record_amounts<at>(recording, all, *tracked, facts.peer, facts.ordinal);
     }
   return facts;
 }

@@ -5,14 +5,17 @@
 // A reader of the members' separate files must recognise which ranks are members of one communicator. So each
 // communicator has a uid, which each member computes without a message from the parent's uid, the number of
 // communicators that the parent's members have created together before, and the rank in MPI_COMM_WORLD of its first
-// member, which distinguishes the parts of a split. The uid is 0 if this is not possible: for communicators with
-// spawned processes, and for those made from a group without a parent.
+// member, which distinguishes the parts of a split. That of an intercommunicator follows from the ranks of its two
+// groups and the number of those that the same groups have created before. The uid is 0 if this is not possible: for
+// communicators with spawned processes, and for those made from a group without a parent.
 #include <mpi.h>
 
 #include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "interpose/mpi/brief_mutex.hpp"
 #include "interpose/mpi/handle_table.hpp"
@@ -90,13 +93,15 @@ class CommunicatorTracker {
   void add_predefined(int rank, int size) noexcept;
   /// MPI_Finalize begins: MPI_COMM_WORLD must not be used any more.
   void end_world() noexcept { world_exists_.store(false, std::memory_order_relaxed); }
+  // `site`: where, or no_index.
   /// All members of `parent` (nullptr: not known) have created `comm`.
-  void add(MPI_Comm comm, TrackedCommunicator* parent) noexcept;
+  void add(MPI_Comm comm, TrackedCommunicator* parent, std::uint32_t site) noexcept;
   /// The same, if it has the same members as `parent`, which therefore need not be asked for.
-  void add_duplicate(MPI_Comm comm, TrackedCommunicator* parent) noexcept;
+  void add_duplicate(MPI_Comm comm, TrackedCommunicator* parent, std::uint32_t site) noexcept;
   /// All members of `parent` (nullptr: not known) have begun to duplicate it. The duplicate is known when the request
   /// is complete; `made`, the application's variable, is valid until then.
-  void begin_duplicate(TrackedCommunicator* parent, std::uint64_t request, const MPI_Comm* made) noexcept;
+  void begin_duplicate(TrackedCommunicator* parent, std::uint64_t request, const MPI_Comm* made,
+                       std::uint32_t site) noexcept;
   bool duplicates_pending() const noexcept { return duplicates_.load(std::memory_order_relaxed) != 0; }
   /// A request has completed. `good`: without an error.
   [[gnu::always_inline]] void finish_duplicate(std::uint64_t request, bool good) noexcept {
@@ -104,10 +109,10 @@ class CommunicatorTracker {
       find_duplicate(request, good);
   }
   /// Some ranks have created `comm`.
-  void add_unrelated(MPI_Comm comm) noexcept;
+  void add_unrelated(MPI_Comm comm, std::uint32_t site) noexcept;
   /// All members of `parent` have created a window or opened a file.
-  void add_window(MPI_Win window, TrackedCommunicator* parent) noexcept;
-  void add_file(MPI_File file, TrackedCommunicator* parent) noexcept;
+  void add_window(MPI_Win window, TrackedCommunicator* parent, std::uint32_t site) noexcept;
+  void add_file(MPI_File file, TrackedCommunicator* parent, const char* path, std::uint32_t site) noexcept;
 
   /// Before a handle is freed: removes it from the table and returns its entry, nullptr if there is none. The entry is
   /// then released, or put back if the library has refused to free the handle.
@@ -119,19 +124,34 @@ class CommunicatorTracker {
   void release(TrackedCommunicator* tracked) noexcept;
   void put_back(std::uint64_t bits, TrackedCommunicator* tracked) noexcept;
 
-  void set_name(MPI_Comm comm, const char* name) noexcept;
+  void set_name(std::uint64_t bits, CommunicatorKind kind, const char* name) noexcept;
+
+  /// The ranks of a group in MPI_COMM_WORLD, of a large one only the first.
+  struct WorldRanks {
+    std::vector<int> ranks;
+    int size = 0;  ///< of the group, 0 for an invalid one; -1: not known
+    bool complete() const noexcept { return static_cast<int>(ranks.size()) == size; }
+  };
+  WorldRanks world_ranks(MPI_Group group) noexcept;
 
  private:
   struct Members {
-    int size = 0, rank = -1, first = -1, stride = 0;
+    int size = 0, rank = -1, first = -1, stride = 0;  ///< as CommunicatorRecord
+    int local_size = 0;                               ///< the same, and the following
+    unsigned side = 0;
+    std::uint64_t identity = 0;  ///< of an intercommunicator the same on all its members, and for its groups only
   };
   Members members_of(MPI_Comm comm) noexcept;
+  void find_remote(MPI_Comm comm, Members& members) noexcept;
   Members members_of(const TrackedCommunicator& tracked) const noexcept;
   TrackedCommunicator* reserve() noexcept;
   void describe(TrackedCommunicator& tracked, CommunicatorKind kind, std::uint64_t uid, std::uint64_t parent_uid,
-                const Members& members, const char* name) noexcept;
+                const Members& members, const char* name, std::uint32_t site) noexcept;
+  /// The next intercommunicator of its groups.
+  std::uint64_t inter_uid(const Members& members) noexcept;
   /// Adds the next communicator, window or file that all members of `parent` create together, with the same members.
-  TrackedCommunicator* add_like(TrackedCommunicator* parent, CommunicatorKind kind, const char* name) noexcept;
+  TrackedCommunicator* add_like(TrackedCommunicator* parent, CommunicatorKind kind, const char* name,
+                                std::uint32_t site) noexcept;
   void find_duplicate(std::uint64_t request, bool good) noexcept;
   CommunicatorKind kind_in_record(const TrackedCommunicator& tracked) const noexcept {
     return static_cast<CommunicatorKind>(file_.communicators[tracked.index].kind.get() & 0xff);
@@ -153,6 +173,7 @@ class CommunicatorTracker {
     std::uint64_t request = 0;  ///< 0: none
     const MPI_Comm* made = nullptr;
     TrackedCommunicator* tracked = nullptr;  ///< nullptr: its parent is not known
+    std::uint32_t site = no_index;
   };
   static constexpr unsigned most_duplicates = 16;  ///< at one time; further ones are not tracked
 
@@ -162,7 +183,8 @@ class CommunicatorTracker {
   Duplicate duplicate_[most_duplicates];
   std::uint32_t freed_[max_freed];  ///< indices of entries that are kept, the oldest at next_freed_
   unsigned next_freed_ = 0;
-  std::atomic<bool> world_exists_{false};  ///< not in programs that use sessions only
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> inters_;  ///< identities, and how many were created
+  std::atomic<bool> world_exists_{false};                        ///< not in programs that use sessions only
   BriefMutex mutex_;
   TrackedCommunicator all_[max_communicators];
   std::uint32_t first_vacant_ = 0;  ///< no entry before it is vacant

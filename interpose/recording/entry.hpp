@@ -15,6 +15,7 @@
 
 #include "interpose/recording/affected_objects.hpp"
 #include "interpose/recording/error_notes.hpp"
+#include "interpose/recording/polled_objects.hpp"
 
 namespace bestride::inline interpose {
 
@@ -168,6 +169,7 @@ struct RecordingEntry<Result(Arguments...)> {
       std::conditional_t<completes_requests(kind), CompletedRequests<kind, at, quick>, NoObjects> completed(
           recording, thread, all);
       std::conditional_t<frees_object(kind), FreedObject<kind, at>, NoObjects> freed(recording, all);
+      std::conditional_t<changes_access(kind), AccessEpoch<kind, at>, NoObjects> access(recording, tracked, all);
       // From here on the facts are read from the record: across the call they would occupy registers.
       const RecordedScope<may_wait(kind), quick> scope(
           recording, thread, memo, facts_of<kind, at, quick>(recording, function, all, memo, tracked));
@@ -178,6 +180,7 @@ struct RecordingEntry<Result(Arguments...)> {
         apply_effects<kind, at>(recording, *thread.call, all, memo, tracked, large, thread.latest);
         if constexpr (completes_requests(kind)) completed.complete(all);
         freed.confirm();
+        access.confirm();
         if constexpr (kind == RecordKind::initialize) recording.initialized();
       }
       if constexpr (completes_requests(kind))
@@ -211,8 +214,8 @@ struct RecordingEntry<Result(Arguments...)> {
       const RecordedScope<false, false> scope(recording, thread, memo,
                                               facts_of<kind, at, false>(recording, function, all, memo, tracked));
       completed.complete(all);
-    } else {
-      thread.count_poll(function);
+    } else if (thread.count_poll(function, poll_key<kind, at>(function, all))) [[unlikely]] {
+      note_poll<kind, at>(*Recording::get(), thread, function, all);
     }
     return result;
   }

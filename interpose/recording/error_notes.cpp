@@ -24,6 +24,8 @@ constexpr std::size_t count = std::size(names);
 void* originals[count];
 /// The reporting functions call each other.
 thread_local constinit bool noting __attribute__((tls_model("initial-exec"))) = false;
+/// Errors are only returned.
+thread_local constinit bool quiet __attribute__((tls_model("initial-exec"))) = false;
 /// The frame from which an error handler may be called now; null: none.
 thread_local constinit const void* handler_frame __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -37,6 +39,7 @@ void note_error(int error) noexcept {
 
 template <std::size_t which>
 int return_error(void* object, const char* function, int error) {
+  if (quiet) return error;
   const auto original = reinterpret_cast<ReturnError*>(originals[which]);
   if (std::exchange(noting, true)) return original(object, function, error);
   note_error(error);
@@ -61,6 +64,10 @@ void replace_all(std::index_sequence<which...>) noexcept {
 }
 
 }  // namespace
+
+QuietGroupErrors::QuietGroupErrors() noexcept { quiet = originals[0] != nullptr; }
+QuietGroupErrors::~QuietGroupErrors() { quiet = false; }
+QuietGroupErrors::operator bool() const noexcept { return quiet; }
 
 void note_mpi_errors() noexcept { replace_all(std::make_index_sequence<count>()); }
 

@@ -17,4 +17,15 @@ void note_mpi_errors() noexcept;
 /// a new call, is outside of it. The note is withdrawn then. Known only after note_mpi_errors().
 bool has_left_error_handler(const void* frame) noexcept;
 
+/// While it exists, an MPI function that this thread calls for a group returns its error without a call of an error
+/// handler. False: that is not possible here.
+class QuietGroupErrors {
+ public:
+  QuietGroupErrors() noexcept;
+  ~QuietGroupErrors();
+  QuietGroupErrors(const QuietGroupErrors&) = delete;
+  QuietGroupErrors& operator=(const QuietGroupErrors&) = delete;
+  explicit operator bool() const noexcept;
+};
+
 }  // namespace bestride::inline interpose

@@ -43,12 +43,16 @@ enum class RecordKind : unsigned char {
   duplicate,     ///< the same, and it has the same members
   create_some,   ///< some members of `comm`, or members of several, do
   start_create,  ///< nonblocking
+  create_inter,  ///< members of `comm` and others create an intercommunicator
   free,
   name,
   create_window,
   free_window,
   open_file,
   close_file,
+  begin_exposure,      ///< MPI_Win_post
+  begin_access,        ///< MPI_Win_start
+  end_access,          ///< MPI_Win_complete
   initialize,          ///< MPI_Init
   initialize_session,  ///< does not create MPI_COMM_WORLD
   finalize,
@@ -69,6 +73,7 @@ constexpr bool is_collective(RecordKind kind) noexcept {
     case RecordKind::create:
     case RecordKind::duplicate:
     case RecordKind::start_create:
+    case RecordKind::create_inter:
     case RecordKind::free:
     case RecordKind::create_window:
     case RecordKind::free_window:
@@ -92,6 +97,9 @@ constexpr bool completes_requests(RecordKind kind) noexcept {
 constexpr bool frees_object(RecordKind kind) noexcept {
   return kind == RecordKind::free || kind == RecordKind::free_window || kind == RecordKind::close_file ||
          kind == RecordKind::free_request;
+}
+constexpr bool changes_access(RecordKind kind) noexcept {
+  return kind == RecordKind::begin_access || kind == RecordKind::end_access;
 }
 constexpr bool starts_request(RecordKind kind) noexcept {
   return kind >= RecordKind::start_call && kind <= RecordKind::start_file_collective;
@@ -142,6 +150,14 @@ struct ArgumentPositions {
   int indices = -1;   ///< int*: their indices
   int made = -1;      ///< the communicator, window or file that the call creates
   int name = -1;
+  int group = -1;
+  // Of calls whose amounts may differ between pairs of ranks. Counts and types are single ones or arrays.
+  int out_buffer = -1;
+  int out_counts = -1;
+  int out_type = -1;
+  int in_buffer = -1;
+  int in_counts = -1;
+  int in_type = -1;
 };
 
 }  // namespace bestride::inline interpose

@@ -18,6 +18,7 @@
 #include "interpose/recording/error_notes.hpp"
 #include "interpose/recording/python_exceptions.hpp"
 #include "interpose/recording/recorded_call.hpp"
+#include "telemetry/record/watcher.hpp"
 
 // The start of this object in memory; from the linker.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
@@ -43,6 +44,12 @@ std::string launch_name_or_nothing() noexcept try { return launch_name(); } catc
 }
 
 /// Without an observer, nobody would read why this process ended.
+/// The process that watches the job ran on this host when this process made its record.
+bool had_watcher_here = false;
+bool has_watcher_here() noexcept try { return watcher_is_here(Settings::get().text("BESTRIDE_WATCHER")); } catch (...) {
+  return true;
+}
+
 bool notes_its_end() noexcept { return is_watched() || !Settings::get().text("BESTRIDE_WATCHER").empty(); }
 
 }  // namespace
@@ -53,6 +60,7 @@ thread_local constinit SiteTable::Caller outer_caller __attribute__((tls_model("
 Recording::Recording(RecordFile& record) noexcept
     : file(record),
       communicators(record),
+      epochs(record, communicators),
       messages(record),
       requests(record, &messages),
       peers(record),
@@ -69,6 +77,7 @@ void Recording::begin() noexcept {
   RecordFile* const record = Recorder::get().open(BESTRIDE_ABI_NAME, sizeof(MPI_Request),
                                                   watched ? launch_name_or_nothing().c_str() : "", requested);
   if (!record) return;
+  had_watcher_here = has_watcher_here();
   if (watched) start_agent(Recorder::get().path());
   // Never destroyed: MPI may be called from destructors of other libraries.
   alignas(Recording) static unsigned char storage[sizeof(Recording)];
@@ -109,8 +118,9 @@ void Recording::finalizing() noexcept {
 
 void Recording::finalized() noexcept {
   Recorder::get().set_state(ProcessState::finalized);
-  // If the job is watched, the watching process reads the record once more and removes it.
-  if (Settings::get().text("BESTRIDE_RECORD") != "keep" && !is_watched()) Recorder::get().remove();
+  // If the job is watched, the watching process reads the record once more and removes it, unless it was killed.
+  const bool watched = Settings::get().text("BESTRIDE_RECORD") == "keep" || is_watched();
+  if (!watched || (had_watcher_here && !has_watcher_here())) Recorder::get().remove();
 }
 
 CallMemo& Recording::renew_memo(RecordedThread& thread, const SiteTable::Caller& caller, std::uint16_t function,

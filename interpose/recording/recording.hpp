@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "interpose/recording/communicators.hpp"
+#include "interpose/recording/epochs.hpp"
 #include "telemetry/record/message_log.hpp"
 #include "telemetry/record/peers.hpp"
 #include "telemetry/record/recorder.hpp"
@@ -70,6 +71,7 @@ class Recording {
 
   RecordFile& file;
   CommunicatorTracker communicators;
+  EpochTracker epochs;
   MessageLog messages;
   RequestTracker requests;
   PeerTable peers;

@@ -37,6 +37,8 @@ class Detection : public testing::Test {
     }
     return found;
   }
+  /// The observer does not observe for so long.
+  void skip(double seconds) { now_ += seconds; }
   /// Ranks 2 and 3 are on another host; all ranks except 2 are in an allreduce.
   void wait_for_rank_2_on_another_host() {
     observe(1);

@@ -10,46 +10,67 @@ namespace {
 /// A slow transfer makes a step at least this often, in seconds.
 constexpr double activity_window = 3;
 
+/// Between observations, in seconds and compared with the period before: if it was longer, the observer was stopped.
+constexpr double longest_period = 2, longer_period = 2;
+
 }  // namespace
 
+double Detector::pause(double since_last) {
+  double seconds = 0;
+  if (since_last > std::max(longest_period, longer_period * usual_period_)) {
+    seconds = since_last;
+    held_since_ = now_;
+  } else {
+    usual_period_ = since_last;
+  }
+  const bool held_before = held_;
+  held_ = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& rank) { return is_held(rank); });
+  if (held_ && !held_before) held_since_ = now_ - since_last;
+  if (!held_ && held_before) seconds += now_ - held_since_;
+  return seconds;
+}
+
 void Detector::update(const Observation& observation) {
+  const double since_last = histories_.empty() ? 0 : observation.seconds - now_;
   now_ = observation.seconds;
   ranks_ = observation.ranks;
   last_ = observation.last;
   suspects_ = false;
   present_.clear();
-  for (const RankSnapshot& rank : ranks_) interrupted_ = interrupted_ || is_held(rank);
-  bool progress = false;
+  const double paused = pause(since_last);
+  paused_ = paused > 0;
   for (const RankSnapshot& rank : ranks_) {
     const auto [at, is_new] = histories_.try_emplace(ProcessKey(rank));
     History& history = at->second;
     present_.push_back(&history);
+    history.paused = std::min(history.paused + paused, now_ - history.progressed);
     if (rank.unheard > 0 && !is_new) continue;  // unchanged since the last observation
     const std::uint64_t calls = calls_of(rank);
     if (is_new || calls != history.calls || is_moving(rank)) {
-      if (!is_new && history.waited && !interrupted_)
-        longest_wait_ = std::max(longest_wait_, history.observed - history.progressed);
-      progress = progress || !is_new;
+      if (!is_new && history.waited && !held_ && !paused_)
+        longest_wait_ = std::max(longest_wait_, history.observed - history.progressed - history.paused);
       history.calls = calls;
       history.hangs.reset();
       if (is_new || now_ - history.progressed >= active_window) history.active_since = now_;
       // The call was made after the last observation.
       history.progressed = is_new ? now_ : now_ - seconds_since_call(rank, now_ - history.observed);
+      history.quiet_since = history.progressed;
+      history.worked = 0;
+      history.paused = std::min(paused, now_ - history.progressed);
     }
     history.observed = now_;
     if (is_new) history.use = rank.use;
     if (const double seconds = now_ - history.used_at; rank.visible && seconds > 0.2) {
       history.cpu_share = is_new ? 0 : (rank.use.cpu_seconds - history.use.cpu_seconds) / seconds;
+      if (has_worked(rank, now_, history)) history.quiet_since = now_, history.worked = 0;
       if (rank.use.io_bytes != history.use.io_bytes) history.transferred = now_;
       if (rank.use.sleeps != history.use.sleeps) history.slept = now_;
       history.use = rank.use;
       history.used_at = now_;
     }
+    if (!rank.visible || is_held(rank)) history.quiet_since = now_;
     if (rank.alive && rank.state == ProcessState::initialized && idle(rank) >= 0.5) suspects_ = true;
   }
-  // An interruption lengthens the waits of all ranks.
-  if (progress && interrupted_)
-    interrupted_ = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& rank) { return is_held(rank); });
 }
 
 const RankSnapshot* Detector::rank(std::int32_t number) const {
@@ -79,7 +100,8 @@ Cause Detector::cause_of(const RankSnapshot& rank) const {
   if (sleeps && sleeps_by_itself(thread->channel)) return Cause::sleeping;
   if (sleeps && thread->state == 'S' && !is_lock(thread->channel)) return Cause::transferring;
   if (thread->state == 'R' || past.cpu_share > 0.1) return Cause::computing;
-  return sleeps_by_itself(thread->channel) ? Cause::sleeping : Cause::blocked;
+  if (sleeps_by_itself(thread->channel)) return Cause::sleeping;
+  return rank.wait.may_go_on ? Cause::waiting : Cause::blocked;
 }
 
 std::vector<Finding> Detector::observe(const Observation& observation) {
@@ -115,14 +137,13 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     if (found.size() == stopped) find_mismatches(graph_.mismatches, false, found);
     find_left_early(found);
     if (found.size() == stopped) find_deadlocks(found);
-    const bool explained = found.size() > stopped;
     find_computation_hangs(found);
-    if (!explained && !found.empty()) find_other_tag(found);
     // A rank that waits for one that works may look as if its call did not end.
     if (found.empty() && working_.empty()) find_communication_hangs(found);
     if (found.empty()) find_starvation(found);
+    if (found.empty() && working_.empty()) find_quiet_job(found);
   }
-  const bool interrupted = !found.empty();
+  const bool interrupted = !found.empty() || paused_;
   if (all_heard) find_slow(found);
   if (all_heard) find_slow_communication(interrupted, found);
   for (const RankWaits& waits : graph_.ranks)

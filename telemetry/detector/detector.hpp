@@ -39,7 +39,8 @@ struct Limits {
   double stopped = 1;           ///< a process that a signal or a debugger has stopped
   double certain = 1;           ///< deadlock, mismatch: can't end by itself
   double computation = 4;       ///< a rank outside MPI for which most others wait, and which is blocked
-  double working = 60;          ///< the same if it computes, sleeps for a time, or moves data: this may be its work
+  double working = 60;          ///< the same if it computes, sleeps for a time, or moves data: this may be its work;
+                                ///< or if no rank does anything and none waits for another one
   double few_waiting = 20;      ///< the same if fewer ranks wait than are waited for, or any one of several would do
   double uninterruptible = 30;  ///< the same if it waits in the kernel for a device or a file system
   double communication = 10;    ///< all ranks are in their calls
@@ -56,8 +57,9 @@ class Detector {
   /// until the end of the job.
   std::vector<Finding> observe(const Observation& observation);
 
-  /// Ranks that compute, sleep or move data outside MPI while others wait for them, for at least Limits::computation:
-  /// no faults yet, and perhaps none. Findings of class computation_hang, one for each cause, of the last observation.
+  /// Ranks that compute, sleep or move data outside MPI while others wait for them, for at least Limits::computation,
+  /// or all ranks that do nothing, for at least Limits::few_waiting: no faults yet, and perhaps none. Findings of class
+  /// computation_hang, one for each cause, of the last observation.
   const std::vector<Finding>& working() const noexcept { return working_; }
 
   /// True if a rank makes no progress, so that observe() should be called again soon.
@@ -68,15 +70,26 @@ class Detector {
   double longest_wait() const noexcept { return longest_wait_; }
 
  private:
+  struct ThreadUse {
+    unsigned slot = 0;
+    std::uint64_t polls = 0;
+    double cpu_seconds = 0;
+  };
   struct History {
     std::uint64_t calls = 0;
     double progressed = 0;                ///< when `calls` last changed
+    double paused = 0;                    ///< seconds since then in which the job was paused
     double active_since = 0;              ///< since when `calls` has changed at least every `active_window` seconds
     double observed = 0;                  ///< time of the last observation
     ProcessUse use;                       ///< at the last observation
     double used_at = 0;                   ///< when it was looked at
     double cpu_share = 0;                 ///< of one core, before the last observation
     double transferred = -1, slept = -1;  ///< when io_bytes and sleeps last changed
+    double quiet_since = 0;               ///< since when it has done nothing: no call, no work
+    double worked = 0;                    ///< CPU seconds since then, without those of polling
+    bool polls = false;                   ///< its polling calls found nothing between the last two observations
+    std::uint64_t children = 0;           ///< as ProcessWait, at the last observation
+    std::vector<ThreadUse> threads;       ///< at the time of `use`
     bool waited = false;                  ///< it waited for another rank at the last observation
     std::optional<Cause> hangs;           ///< why, if it was found to hang outside MPI and has made no call since
   };
@@ -85,12 +98,18 @@ class Detector {
   static constexpr double active_window = 2;
 
   void update(const Observation& observation);
+  /// Whether the rank has worked outside MPI since `history.use` was taken.
+  static bool has_worked(const RankSnapshot& rank, double now, History& history);
+  /// Seconds before now in which nothing can be said of the job: ranks were held, as by a debugger, and are no more, or
+  /// the observer did not observe, probably because it was stopped together with them.
+  double pause(double since_last);
   /// Of an element of `ranks_`.
   History& history(const RankSnapshot& rank) { return *present_[static_cast<std::size_t>(&rank - ranks_.data())]; }
   const History& history(const RankSnapshot& rank) const {
     return *present_[static_cast<std::size_t>(&rank - ranks_.data())];
   }
-  double idle(const RankSnapshot& rank) const { return now_ - history(rank).progressed; }
+  /// Seconds without progress in which the job was not paused.
+  double idle(const RankSnapshot& rank) const { return now_ - history(rank).progressed - history(rank).paused; }
   /// A limit, or three times the longest completed wait.
   double adapted(double limit) const { return std::max(limit, 3 * longest_wait_); }
 
@@ -111,12 +130,18 @@ class Detector {
   void find_unended(std::vector<Finding>& found);
   /// Seconds that a rank outside MPI may go on in this way while others wait for it.
   double limit_of(Cause cause) const;
+  /// Seconds that a rank may poll; 0 if it does not. While it only probes, it may look for other events, too.
+  double limit_of_polls(const RankWaits& waits) const;
   void find_deadlocks(std::vector<Finding>& found) const;
   void find_computation_hangs(std::vector<Finding>& found);
-  /// While other ranks hang: one message with another tag than the one that its receiver waits for.
-  void find_other_tag(std::vector<Finding>& found) const;
-  void find_communication_hangs(std::vector<Finding>& found) const;
-  void find_starvation(std::vector<Finding>& found) const;
+  /// All ranks, if none of them does anything and none waits for another one.
+  void find_quiet_job(std::vector<Finding>& found);
+  /// Since when and why that is so.
+  std::optional<Finding> quiet_job() const;
+  Cause quiet_cause(const RankSnapshot& rank) const;
+  void find_communication_hangs(std::vector<Finding>& found);
+  double seconds_since_others(const RankSnapshot& of) const;
+  void find_starvation(std::vector<Finding>& found);
   /// Ascending. `least_wait`: of the senders whose messages they pass over, in seconds.
   std::vector<std::int32_t> ranks_that_pass_over_messages(double least_wait) const;
   void find_slow(std::vector<Finding>& found);
@@ -139,15 +164,27 @@ class Detector {
   WaitGraph last_graph() const;
   std::vector<std::int32_t> silent_partners(const std::vector<std::int32_t>& cycle) const;
   std::optional<TagMismatch> tag_mismatch_among(const std::vector<std::int32_t>& waiters) const;
+  /// Pairs of ranks of a group of which the first waits for a message from or to the second, which waits for the first
+  /// in a collective call: neither can come to what the other one waits for, whatever other ranks do.
+  struct Contradiction {
+    std::int32_t waiter, peer;
+    bool receives;
+  };
+  std::vector<Contradiction> contradictions_in(const std::vector<std::int32_t>& group) const;
   std::optional<Finding> probable_deadlock() const;
   Finding finding_of_cycle(const Diagnosis::Cycle& found) const;
+  std::vector<EpochMismatch> epoch_mismatches_among(const std::vector<std::int32_t>& ranks) const;
   std::vector<std::int32_t> minority_of(const std::vector<std::int32_t>& cycle) const;
 
   const Limits limits_;
   double now_ = 0;
   double longest_wait_ = 0;
-  bool last_ = false, suspects_ = false, unconfirmed_ = false, interrupted_ = false;
-  int postponed_ = 0;  ///< observations for which a crash was not reported
+  double longest_quiet_ = 0;  ///< for which no rank did anything, and which ended by itself
+  double quiet_ = 0;          ///< the same, until now; 0: a rank does something
+  bool last_ = false, suspects_ = false, unconfirmed_ = false;
+  bool held_ = false, paused_ = false;        ///< ranks are held; the job was paused before this observation
+  double held_since_ = 0, usual_period_ = 0;  ///< the period between observations
+  int postponed_ = 0;                         ///< observations for which a crash was not reported
   std::unordered_map<ProcessKey, History, ProcessKeyHash> histories_;
   std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for
   std::vector<Finding> crashes_;                   ///< and what led to them

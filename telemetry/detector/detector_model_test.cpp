@@ -232,6 +232,26 @@ TEST_F(ModelledJobs, ARankThatComputesForEver) {
   });
 }
 
+TEST_F(ModelledJobs, AllRanksComputeLong) {
+  for_each_program([&](Program& program) {
+    const Phase& phase = *choose(program, Phase::Kind::compute);
+    for (const std::int32_t rank : phase.ranks) insert(program, phase, rank, {.kind = Kind::compute, .seconds = 100});
+    const std::vector<Finding> found = run(program.job, 150);
+    EXPECT_TRUE(found.empty()) << text(found[0]);
+  });
+}
+
+TEST_F(ModelledJobs, AllRanksAreBlocked) {
+  for_each_program([&](Program& program) {
+    const Phase& phase = *choose(program, Phase::Kind::compute);
+    for (const std::int32_t rank : phase.ranks) insert(program, phase, rank, {.kind = Kind::read});
+    const Finding found = first(program.job);
+    EXPECT_TRUE(found.fault == Fault::computation_hang && found.whole_job && found.culprits == phase.ranks)
+        << text(found);
+    EXPECT_EQ(found.cause, Cause::blocked);
+  });
+}
+
 TEST_F(ModelledJobs, AnotherCollectiveFunction) {
   for_each_program([&](Program& program) {
     const Phase* const phase = choose(program, Phase::Kind::collective, 3);

@@ -4,6 +4,7 @@
 
 #include "telemetry/detector/detector.hpp"
 #include "telemetry/detector/rank_facts.hpp"
+#include "telemetry/waits/members.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
@@ -21,13 +22,8 @@ constexpr int most_postponed_if_unknown = 8;
 
 /// Seconds between the first of several ranks that note the same end and the others. The clocks of hosts differ.
 constexpr double together_noted = 0.05;
-/// When a rank has noted its end, seconds of the clock of its host (CLOCK_REALTIME).
-double noted_at(const RankSnapshot& rank) {
-  const std::uint64_t at = rank.end->at;
-  const double after = at >= rank.anchor_ticks ? static_cast<double>(at - rank.anchor_ticks)
-                                               : -static_cast<double>(rank.anchor_ticks - at);
-  return 1e-9 * static_cast<double>(rank.anchor_realtime) + after / rank.ticks_per_second;
-}
+/// When a rank has noted its end.
+double noted_at(const RankSnapshot& rank) { return rank.realtime(rank.end->at); }
 
 Cause cause_of_end(EndKind kind) {
   switch (kind) {
@@ -116,7 +112,7 @@ std::optional<Finding> Detector::noted_end() const {
   const bool ending = std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) {
     // Python lets its libraries call MPI_Finalize, which waits for the other ranks.
     const bool exception = each.has_fault() && each.end->kind == EndKind::exception;
-    return each.world_rank >= 0 && (each.gone() || is_in(each, "MPI_Abort") || exception);
+    return each.world_rank >= 0 && (each.gone() || has_aborted(each) || exception);
   });
   if (!ending) return std::nullopt;  // error handlers may return, and a rank may be about to end
   const RankSnapshot* first = nullptr;
@@ -145,7 +141,16 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     if (crash) {
       // The MPI library ends a rank that finds an error in such a call. After an exception, MPI_Finalize is a
       // consequence.
-      if (crash->cause != Cause::exception) find_mismatches(last_graph().mismatches, true, crashes_);
+      std::vector<CollectiveMismatch> mismatches = last_graph().mismatches;
+      // Amounts that differ do no other harm.
+      if (crash->cause != Cause::mpi_error)
+        std::erase_if(mismatches, [](const CollectiveMismatch& mismatch) { return !mismatch.pairs.empty(); });
+      // An error may also follow from a wrong call that has ended.
+      if (mismatches.empty() && crash->cause == Cause::mpi_error) {
+        mismatches = collectives_.observe(Members(ranks_));
+        if (mismatches.size() > 1) mismatches.resize(1);
+      }
+      if (crash->cause != Cause::exception) find_mismatches(mismatches, true, crashes_);
       crashes_.push_back(std::move(*crash));
     }
   }
@@ -158,7 +163,7 @@ std::optional<Finding> Detector::first_end() {
   for (const RankSnapshot& each : ranks_) {
     if (each.world_rank < 0 || each.has_fault()) continue;  // an error that it has noted came later; see noted_end()
     // The launcher ends the other ranks, perhaps before this one.
-    if (is_in(each, "MPI_Abort")) aborted.push_back(each.world_rank);
+    if (has_aborted(each)) aborted.push_back(each.world_rank);
     if (!each.gone()) continue;
     gone.push_back(each.world_rank);
     if (each.ended > 0 && (first.empty() || each.ended <= earliest)) {
@@ -230,6 +235,14 @@ std::optional<Finding> Detector::first_end() {
   if (unknown && aborted.empty() && known.empty() && not_waiting(crash.culprits).empty()) sure = false;
   crash.since = now_;
   crash.confidence = sure && !others_suspected ? 1 : 0.6;
+  // A rank that has not ended by exit() after MPI_Finalize was killed, or called _exit(). If it was killed, its
+  // launcher has ended the others.
+  for (const RankSnapshot& each : ranks_)
+    if (aborted.empty() && each.world_rank >= 0 && each.state == ProcessState::finalized && !each.alive && !each.end &&
+        each.wait_status < 0 && each.ended > 0 && each.ended <= earliest && each.ended > earliest - together) {
+      crash.culprits = {each.world_rank};
+      crash.confidence = 0.6;
+    }
   crash.held_up = held_up(crash.culprits, 0);
   return crash;
 }

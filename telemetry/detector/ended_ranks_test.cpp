@@ -360,6 +360,43 @@ TEST_F(Detection, TheRankThatCalledAbort) {
   EXPECT_EQ(found.at(0).cause, Cause::aborted);
 }
 
+/// Some versions of MPICH return from MPI_Abort, before the launcher ends the ranks.
+TEST_F(Detection, TheRankWhoseAbortHasReturned) {
+  observe(1);
+  finished(2, "MPI_Abort", no_rank, no_tag);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.collective(rank, "MPI_Barrier");
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].wait_status = 9;
+    job.ranks[static_cast<std::size_t>(rank)].ended = 101 + 0.001 * rank;
+  }
+  EXPECT_EQ(expect_one(observe(0.25), Fault::crash, Ranks{2}).cause, Cause::aborted);
+}
+
+/// It has not called exit(), and the others end after it.
+TEST_F(Detection, ARankThatIsKilledAfterFinalize) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.state = rank == 1 ? ProcessState::finalized : ProcessState::finalizing;
+    each.ended = rank == 1 ? 101 : 101.01;
+    job.kill(rank);
+  }
+  EXPECT_LT(expect_one(observe(0.25), Fault::crash, Ranks{1}).confidence, 0.7);
+}
+
+TEST_F(Detection, ACrashAfterARankHasEndedWell) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.state = rank == 1 ? ProcessState::finalized : ProcessState::finalizing;
+    each.wait_status = rank == 1 ? 0 : rank == 3 ? 11 : 9;
+    each.ended = rank == 1 ? 101 : 101.01;
+    job.kill(rank);
+  }
+  expect_one(observe(0.25), Fault::crash, Ranks{3});
+}
+
 TEST_F(Detection, AStoppedRankWithinTwoSeconds) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   thread(3).state = 'T';

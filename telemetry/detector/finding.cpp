@@ -22,9 +22,10 @@ const char* name(Fault fault) noexcept {
 }
 
 const char* name(Cause cause) noexcept {
-  static constexpr const char* names[] = {"unknown", "killed",       "aborted",         "MPI error", "exception",
-                                          "stopped", "traced",       "uninterruptible", "computing", "sleeping",
-                                          "blocked", "transferring", "starting",        "finalized", "in MPI"};
+  static constexpr const char* names[] = {"unknown", "killed",  "aborted",         "MPI error", "exception",
+                                          "stopped", "traced",  "uninterruptible", "computing", "sleeping",
+                                          "blocked", "waiting", "transferring",    "starting",  "finalized",
+                                          "polling", "in MPI"};
   static_assert(std::size(names) == static_cast<unsigned>(Cause::in_mpi) + 1);
   return names[static_cast<unsigned>(cause)];
 }

@@ -13,10 +13,11 @@ namespace bestride::inline telemetry {
 enum class Fault : std::uint8_t {
   crash,               ///< a process ended before MPI_Finalize
   stopped,             ///< by a signal or a debugger
-  mismatch,            ///< members of a communicator make different collective calls, or one has called MPI_Finalize
+  mismatch,            ///< members of a communicator or window make different calls, or one has called MPI_Finalize
   unmatched_message,   ///< a rank waits for a message that its peer does not send or receive, and the peer went on
   deadlock,            ///< ranks wait for each other in a cycle
-  computation_hang,    ///< a rank does not reach the MPI call that others wait for (non-communication hang)
+  computation_hang,    ///< a rank does not reach the MPI call that others wait for (non-communication hang), or no rank
+                       ///< does anything
   communication_hang,  ///< every rank is in its call, and yet the calls do not end
   starvation,          ///< a rank makes other calls, but not the one that some ranks wait for
   slow,                ///< a rank has become slower than the others, which wait for it
@@ -40,19 +41,32 @@ enum class Cause : std::uint8_t {
   uninterruptible,  ///< in the kernel, mostly for a file system
   computing,        ///< uses the CPU and makes no progress in MPI
   sleeping,         ///< sleeps in nanosleep, and uses no CPU
-  blocked,          ///< sleeps in the kernel until something happens: a lock, a read
+  blocked,          ///< sleeps in the kernel; of a rank for which others wait: all its threads wait for locks of the
+                    ///< process, so that it can't go on
+  waiting,          ///< sleeps in the kernel until a child process, another program, a signal or a time lets it go on
   transferring,     ///< reads or writes outside MPI
   starting,         ///< has not called MPI_Init
   finalized,        ///< is in MPI_Finalize or past it
+  polling,          ///< makes only polling calls that find nothing
   in_mpi,           ///< is in an MPI call
 };
 /// "killed", ..., "MPI error", ...
 const char* name(Cause cause) noexcept;
 
-/// A message that was sent with another tag than its receiver waits for. Ranks of MPI_COMM_WORLD.
+/// A message that was sent with another tag, or on another communicator, than its receiver waits for. Ranks of
+/// MPI_COMM_WORLD.
 struct TagMismatch {
   std::int32_t from = -1, to = -1;
   std::int32_t sent = 0, wanted = 0;
+  bool other_communicator = false;
+};
+
+/// A rank waits in a synchronisation of a window for a call that another one does not make. Ranks of MPI_COMM_WORLD.
+struct EpochMismatch {
+  std::int32_t waiter = -1, other = -1;
+  std::uint16_t waits_in = no_function;
+  const char* missing = "";  ///< "MPI_Win_post": what the other one has not called
+  std::uint64_t window = 0;  ///< uid
 };
 
 enum class PathKind : std::uint8_t {
@@ -92,19 +106,22 @@ struct Finding {
   Cause cause = Cause::unknown;
   std::vector<std::int32_t> culprits;  ///< ranks of MPI_COMM_WORLD, ascending
   std::vector<std::int32_t> held_up;   ///< ranks that wait for them, directly or through others, ascending
+  bool whole_job = false;              ///< computation_hang: no rank does anything, and none waits for another one
   double since = 0;                    ///< when the culprits made their last progress; slow: when it began
   double confidence = 0;               ///< 0 to 1
   std::vector<std::int32_t> cycle;     ///< deadlock: each rank waits for the next one, the last one for the first
   std::optional<CollectiveMismatch> mismatch;
   std::optional<TagMismatch> tags;
+  std::optional<EpochMismatch> epoch;
+  bool alone = false;     ///< unmatched message: the culprits wait in a send or receive that no other rank matches
   double factor = 0;      ///< slow: how much longer than before the rank computes, compared with the others
   double cpu_share = -1;  ///< slow: of one core, now; -1: not known
 
   std::optional<SlowPath> path;  ///< slow communication; the culprits are the ranks at its ends
 
   bool same_as(const Finding& other) const noexcept {
-    return fault == other.fault && culprits == other.culprits && path.has_value() == other.path.has_value() &&
-           (!path || path->same_as(*other.path));
+    return fault == other.fault && culprits == other.culprits && whole_job == other.whole_job &&
+           path.has_value() == other.path.has_value() && (!path || path->same_as(*other.path));
   }
 };
 

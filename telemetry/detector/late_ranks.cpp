@@ -12,7 +12,8 @@ namespace {
 
 /// It may go on by itself.
 bool works_by(Cause cause) {
-  return cause == Cause::computing || cause == Cause::sleeping || cause == Cause::transferring;
+  return cause == Cause::computing || cause == Cause::sleeping || cause == Cause::waiting ||
+         cause == Cause::transferring || cause == Cause::unknown;
 }
 
 }  // namespace
@@ -92,7 +93,8 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
       finding.held_up = held_up(finding.culprits, 0);
       finding.since = now_;
       for (const std::int32_t culprit : finding.culprits)
-        finding.since = std::min(finding.since, now_ - seconds_since_call(*rank(culprit), idle(*rank(culprit))));
+        finding.since = std::min(finding.since,
+                                 now_ - seconds_since_call(*rank(culprit), now_ - history(*rank(culprit)).progressed));
       (findings == &by_cause ? found : working_).push_back(std::move(finding));
     }
 }
@@ -154,14 +156,15 @@ void Detector::find_missing(std::vector<Finding>& found) {
   (waited >= limits_.working ? found : working_).push_back(std::move(finding));
 }
 
-void Detector::find_communication_hangs(std::vector<Finding>& found) const {
-  Ranks stuck, locked;
+void Detector::find_communication_hangs(std::vector<Finding>& found) {
+  Ranks stuck, locked, elsewhere;
   // If no rank can let the others proceed, ranks that wait for others count, too: all edges may be of completed sends.
   const double limit = adapted(limits_.communication);
   const auto all_wait_for = [&](double seconds) {
     return std::all_of(graph_.ranks.begin(), graph_.ranks.end(), [&](const RankWaits& waits) {
       const RankSnapshot& each = ranks_[waits.snapshot];
-      return each.unheard == 0 && (!each.alive || (is_in_call(each) && idle(each) >= seconds));
+      return each.unheard == 0 &&
+             (!each.alive || (is_in_call(each) && idle(each) >= std::max(seconds, limit_of_polls(waits))));
     });
   };
   const bool all_wait = all_wait_for(limit);
@@ -170,15 +173,17 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) const {
     if (auto probable = probable_deadlock(); probable && probable->tags) return found.push_back(std::move(*probable));
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
-    if (!each.alive || each.unheard > 0 || !is_in_call(each) || (waits.waits() && !all_wait) || idle(each) < limit)
+    if (!each.alive || each.unheard > 0 || !is_in_call(each) || (waits.waits() && !all_wait) ||
+        std::min(idle(each), seconds_since_others(each)) < std::max(limit, limit_of_polls(waits)))
       continue;
     // What is not in its conditions may be what it waits for.
     if (std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& t) { return !t.resolved; }))
       continue;
     stuck.push_back(waits.rank);
-    if (const ThreadSnapshot* const thread = main_thread(each);
-        thread && thread->state == 'S' && is_lock(thread->channel))
-      locked.push_back(waits.rank);
+    if (const ThreadSnapshot* const thread = main_thread(each); thread && thread->state == 'S') {
+      if (is_lock(thread->channel)) locked.push_back(waits.rank);
+      if (is_of_program(thread->channel)) elsewhere.push_back(waits.rank);
+    }
   }
   if (stuck.empty()) return;
   Finding finding;
@@ -186,13 +191,36 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) const {
   finding.cause = Cause::in_mpi;
   // A rank that sleeps on a lock inside MPI while the others poll does not progress the communication.
   const bool by_lock = !locked.empty() && 2 * locked.size() <= stuck.size();
-  finding.culprits = by_lock ? locked : stuck;
+  finding.culprits = !elsewhere.empty() ? elsewhere : by_lock ? locked : stuck;
+  if (!elsewhere.empty()) {
+    finding.fault = Fault::computation_hang;
+    finding.cause = Cause::waiting;
+  }
   finding.held_up = held_up(finding.culprits, 0);
   finding.since = last_progress(finding.culprits);
   finding.confidence = 0.8;
-  if (all_wait)
+  if (all_wait && elsewhere.empty())
     if (auto probable = probable_deadlock()) finding = std::move(*probable);
-  found.push_back(std::move(finding));
+  const bool works = !elsewhere.empty() && now_ - finding.since < adapted(limits_.working);
+  (works ? working_ : found).push_back(std::move(finding));
+}
+
+/// Of the ranks that a call needs which `of` is in: the members of its communicator, all ranks for MPI_Finalize. A
+/// call is not stuck for longer than since the last one of them has come to it, or has left it.
+double Detector::seconds_since_others(const RankSnapshot& of) const {
+  const ThreadSnapshot* const thread = main_thread(of);
+  const CommunicatorSnapshot* const in =
+      thread && thread->current ? of.communicator(thread->current->communicator) : nullptr;
+  const bool all = of.state >= ProcessState::finalizing;
+  double least = now_;
+  if (!all && (!in || in->uid == 0 || thread->current->ordinal == 0)) return least;
+  for (const RankSnapshot& each : ranks_) {
+    const bool is_member = all || std::any_of(each.communicators.begin(), each.communicators.end(),
+                                              [&](const CommunicatorSnapshot& its) { return its.uid == in->uid; });
+    if (each.world_rank < 0 || !is_member) continue;
+    least = std::min(least, each.alive ? idle(each) : each.ended > 0 ? now_ - each.ended : least);
+  }
+  return least;
 }
 
 /// The deadlock that exists if all messages of unknown state are incomplete.
@@ -221,8 +249,8 @@ Ranks Detector::ranks_that_pass_over_messages(double least_wait) const {
   return result;
 }
 
-void Detector::find_starvation(std::vector<Finding>& found) const {
-  Finding finding;
+void Detector::find_starvation(std::vector<Finding>& found) {
+  Finding starved, working;
   Ranks suspects = ranks_that_pass_over_messages(adapted(limits_.starvation));
   suspects.insert(suspects.end(), diagnosis_.culprits.begin(), diagnosis_.culprits.end());
   std::sort(suspects.begin(), suspects.end());
@@ -231,25 +259,31 @@ void Detector::find_starvation(std::vector<Finding>& found) const {
     const RankSnapshot* const known = rank(number);
     if (!known || !known->alive || known->unheard > 0 || idle(*known) >= active_window) continue;
     // It may have waited itself, and may come to the call soon.
-    if (now_ - history(*known).active_since < adapted(limits_.starvation)) continue;
+    const double active = now_ - history(*known).active_since;
+    if (active < adapted(limits_.starvation)) continue;
     // A rank may wait for its next task while others work. It is starved if its own message was not received.
-    const Ranks waiting = held_up({number}, adapted(limits_.starvation));
-    if (std::any_of(waiting.begin(), waiting.end(), [&](std::int32_t waiter) {
-          return graph_.needs(waiter, number) && has_unreceived_messages(*rank(waiter), *known);
-        }))
-      finding.culprits.push_back(number);
+    double longest = 0;
+    for (const std::int32_t waiter : held_up({number}, adapted(limits_.starvation)))
+      if (graph_.needs(waiter, number) && has_unreceived_messages(*rank(waiter), *known))
+        longest = std::max(longest, idle(*rank(waiter)));
+    if (longest == 0) continue;
+    const double lasts = std::min(active, longest);
+    Finding& finding = lasts >= adapted(limits_.working) ? starved : working;
+    finding.since = finding.culprits.empty() ? now_ - lasts : std::min(finding.since, now_ - lasts);
+    finding.culprits.push_back(number);
   }
-  if (finding.culprits.empty()) return;
-  finding.fault = Fault::starvation;
-  finding.cause = Cause::in_mpi;
-  finding.held_up = held_up(finding.culprits, adapted(limits_.starvation));
-  finding.since = now_ - adapted(limits_.starvation);
-  finding.confidence = 0.7;
-  found.push_back(std::move(finding));
+  for (Finding* const finding : {&starved, &working}) {
+    if (finding->culprits.empty()) continue;
+    finding->fault = Fault::starvation;
+    finding->cause = Cause::in_mpi;
+    finding->held_up = held_up(finding->culprits, adapted(limits_.starvation));
+    finding->confidence = 0.7;
+    (finding == &starved ? found : working_).push_back(std::move(*finding));
+  }
 }
 
 void Detector::find_slow(std::vector<Finding>& found) {
-  for (const SlowRank& slow : slow_ranks_.observe(now_, ranks_, suspects_ || !found.empty())) {
+  for (const SlowRank& slow : slow_ranks_.observe(now_, ranks_, suspects_ || paused_ || !found.empty())) {
     Finding finding;
     finding.fault = Fault::slow;
     finding.cause = Cause::computing;

@@ -20,6 +20,54 @@ TEST_F(Detection, ARankThatIsBlockedStaysSoUntilItsNextCall) {
   EXPECT_TRUE(observe(0.25).empty());
 }
 
+/// A batch system stops the job and its observer for a time.
+TEST_F(Detection, WhatWasNotObservedIsNoEvidence) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  thread(3).state = 'S';
+  thread(3).channel = "futex_wait_queue";
+  EXPECT_TRUE(observe(1).empty());
+  skip(100);
+  EXPECT_TRUE(observe(2).empty());
+  const Finding found = expect_one(observe(3), Fault::computation_hang, Ranks{3});
+  EXPECT_LT(found.since, 102);  // but the time of its last call is
+}
+
+TEST_F(Detection, ARankThatWasHeldHasDoneNothingWrong) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  thread(3).state = 'T';
+  expect_one(observe(100), Fault::stopped, Ranks{3});
+  thread(3).state = 'S';
+  thread(3).channel = "futex_wait_queue";
+  EXPECT_TRUE(observe(3).empty());
+  expect_one(observe(3), Fault::computation_hang, Ranks{3});
+}
+
+/// As by a tool that limits the CPU time of a rank: a fault of another rank is found.
+TEST_F(Detection, ARankThatIsHeldAgainAndAgain) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  std::vector<Finding> found;
+  for (int i = 0; i < 20; ++i) {
+    thread(0).state = 'T';
+    observe(0.25);
+    thread(0).state = 'R';
+    found = observe(0.75);
+  }
+  expect_one(found, Fault::computation_hang, Ranks{3});
+}
+
+/// The longest wait of the job is that of its own doing.
+TEST_F(Detection, APauseIsNoLongWait) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  observe(1);
+  skip(100);
+  observe(1);
+  job.collective(3, "MPI_Allreduce");
+  for (const int rank : {0, 1, 2, 3}) leave_mpi(rank);
+  observe(0.5);
+  EXPECT_GT(detector.longest_wait(), 1);
+  EXPECT_LT(detector.longest_wait(), 3);
+}
+
 TEST_F(Detection, ARankThatComputesForEver) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   EXPECT_TRUE(observe(3).empty());
@@ -63,6 +111,65 @@ TEST_F(PatientDetection, ARankThatIsBlockedDoesNothingByItself) {
   thread(3).state = 'S';
   thread(3).channel = "futex_wait_queue";
   EXPECT_EQ(observe(5).at(0).cause, Cause::blocked);
+}
+
+/// A child process, a pipe, a lock of a file, a signal: it may go on.
+TEST_F(PatientDetection, ARankThatWaitsForSomethingOutsideMpi) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
+  thread(3).state = 'S';
+  thread(3).channel = "do_wait";
+  job.ranks[3].wait.may_go_on = true;
+  EXPECT_TRUE(observe(55).empty());
+  EXPECT_EQ(detector.working().at(0).cause, Cause::waiting);
+  EXPECT_EQ(expect_one(observe(8), Fault::computation_hang, Ranks{3}).cause, Cause::waiting);
+}
+
+/// Rank 3 comes late to MPI_Finalize, which takes the others a moment to leave, and ends.
+TEST_F(PatientDetection, ALateRankDoesNotMakeTheOthersHang) {
+  for (const int rank : {0, 1, 2}) {
+    job.call(rank, "MPI_Finalize");
+    job.ranks[static_cast<std::size_t>(rank)].state = ProcessState::finalizing;
+  }
+  observe(20);
+  job.call(3, "MPI_Finalize");
+  ++thread(3).calls;
+  job.ranks[3].state = ProcessState::finalizing;
+  EXPECT_TRUE(observe(0.5).empty());
+  leave_mpi(3);
+  job.ranks[3].state = ProcessState::finalized;
+  EXPECT_TRUE(observe(0.5).empty());
+  job.kill(3);
+  job.ranks[3].ended = 121;
+  EXPECT_TRUE(observe(5).empty());
+  EXPECT_EQ(observe(90).at(0).fault, Fault::communication_hang);
+}
+
+/// An operation of a reduction, for example, that reads a pipe.
+TEST_F(PatientDetection, AFunctionOfTheProgramThatMpiHasCalled) {
+  for (const int rank : {0, 1, 2, 3}) job.collective(rank, "MPI_Allreduce");
+  thread(2).state = 'S';
+  thread(2).channel = "anon_pipe_read";
+  EXPECT_TRUE(observe(50).empty());
+  EXPECT_EQ(detector.working().at(0).culprits, Ranks{2});
+  const Finding found = expect_one(observe(12), Fault::computation_hang, Ranks{2});
+  EXPECT_EQ(found.cause, Cause::waiting);
+}
+
+/// It has begun the call, but the library may need it to go on.
+TEST_F(Detection, ARankThatHasBegunANonblockingCallAndDoesNotCompleteIt) {
+  for (const int rank : {0, 1, 2, 3}) {
+    RequestSnapshot& request = job.request(rank, "MPI_Iallreduce", no_rank);
+    request.ordinal = 1;
+    job.ranks[static_cast<std::size_t>(rank)].communicators[0].collectives = 1;
+    if (rank == 3)
+      request.waiter = 0;
+    else
+      job.call(rank, "MPI_Wait");
+  }
+  thread(3).state = 'S';
+  thread(3).channel = "futex_wait_queue";
+  const Finding found = expect_one(observe(5), Fault::computation_hang, Ranks{3});
+  EXPECT_EQ(found.held_up, (Ranks{0, 1, 2}));
 }
 
 TEST_F(PatientDetection, AStageOfAPipelineHoldsUpTheOnesAfterIt) {
@@ -297,6 +404,17 @@ TEST_F(Detection, ARankThatServesOnlyTheOthers) {
   EXPECT_EQ(found.held_up, Ranks{1});
 }
 
+/// It works with others before it receives.
+TEST_F(PatientDetection, AMessageThatIsReceivedLaterIsNoFaultForAWhile) {
+  job.call(1, "MPI_Recv", 0);
+  job.ranks[1].peers.push_back({no_index, 0, 5, 40, 0, 0});
+  job.ranks[0].peers.push_back({no_index, 1, 0, 0, 4, 32});
+  moving = {0, 2, 3};
+  EXPECT_TRUE(observe(55).empty());
+  EXPECT_EQ(detector.working().at(0).fault, Fault::starvation);
+  expect_one(observe(8), Fault::starvation, Ranks{0});
+}
+
 /// Rank 0 is always observed in its probe, which a message of rank 2 could match.
 TEST_F(Detection, ARankThatProbesButServesOnlyTheOthers) {
   finished(1, "MPI_Send", 0, 7);
@@ -317,8 +435,10 @@ TEST_F(Detection, ARankThatProbesButServesOnlyTheOthers) {
 
 TEST_F(Detection, PollingRanksThatWaitForEachOther) {
   for (int rank = 0; rank < 4; ++rank) {
-    job.request(rank, "MPI_Irecv", (rank + 1) % 4).waiter = 0;
-    thread(rank).polling = true;
+    RequestSnapshot& request = job.request(rank, "MPI_Irecv", (rank + 1) % 4);
+    request.waiter = 0;
+    request.poller = 1;
+    thread(rank).polling = thread(rank).polled_known = thread(rank).polls_one = true;
     thread(rank).poll_function = number_of("MPI_Testall");
   }
   EXPECT_TRUE(observe(3).empty());

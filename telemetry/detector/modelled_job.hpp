@@ -32,6 +32,7 @@ struct Operation {
     die,   ///< the process ends
     stop,  ///< a signal stops it
     spin,  ///< computes for ever
+    read,  ///< blocked in the kernel for ever
   };
   Kind kind = Kind::compute;
   std::string function{};
@@ -157,6 +158,10 @@ class ModelledJob {
       case Operation::Kind::die: snapshot(rank).alive = false; return;
       case Operation::Kind::stop: thread.state = 'T'; return;
       case Operation::Kind::spin: return;
+      case Operation::Kind::read:
+        thread.state = 'S';
+        thread.channel = "anon_pipe_read";
+        return;
       default: break;
     }
     CallSnapshot call;
@@ -207,7 +212,8 @@ class ModelledJob {
       case Operation::Kind::compute: return now_ >= mine.until;
       case Operation::Kind::die:
       case Operation::Kind::stop:
-      case Operation::Kind::spin: return false;
+      case Operation::Kind::spin:
+      case Operation::Kind::read: return false;
       case Operation::Kind::collective: return is_collective_complete(rank, operation);
       case Operation::Kind::send: return messages_[mine.sent].complete();
       case Operation::Kind::receive: return mine.receives[mine.received].complete;

@@ -2,6 +2,7 @@
 #include "telemetry/detector/rank_facts.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "telemetry/waits/call_kind.hpp"
 
@@ -42,7 +43,8 @@ bool is_held(const RankSnapshot& rank) {
 }
 
 bool is_in_call(const RankSnapshot& rank) {
-  return std::any_of(rank.threads.begin(), rank.threads.end(), [](const ThreadSnapshot& t) { return t.in_mpi; });
+  return std::any_of(rank.threads.begin(), rank.threads.end(),
+                     [](const ThreadSnapshot& t) { return t.in_mpi || (t.polling && t.polled_known); });
 }
 
 bool is_in(const RankSnapshot& rank, const char* function) {
@@ -51,10 +53,23 @@ bool is_in(const RankSnapshot& rank, const char* function) {
   });
 }
 
+bool has_aborted(const RankSnapshot& rank) {
+  const auto is_abort = [](const CallSnapshot& call) { return function_name(call.function) == "MPI_Abort"; };
+  return std::any_of(rank.threads.begin(), rank.threads.end(), [&](const ThreadSnapshot& t) {
+    return (t.current && is_abort(*t.current)) || std::any_of(t.finished.begin(), t.finished.end(), is_abort);
+  });
+}
+
 bool sleeps_by_itself(const std::string& channel) { return channel.find("nanosleep") != std::string::npos; }
 bool is_output(const std::string& channel) {
   return channel.find("write") != std::string::npos || channel.find("sync") != std::string::npos ||
          channel.find("send") != std::string::npos;
+}
+bool is_of_program(const std::string& channel) {
+  static constexpr const char* parts[] = {"nanosleep", "pipe_",      "fifo",   "wait_for_partner",
+                                          "flock",     "posix_lock", "do_wait"};
+  return std::any_of(std::begin(parts), std::end(parts),
+                     [&](const char* part) { return channel.find(part) != std::string::npos; });
 }
 bool is_lock(const std::string& channel) { return channel.find("futex") != std::string::npos; }
 

@@ -19,8 +19,11 @@ std::uint64_t calls_of(const RankSnapshot& rank);
 double seconds_since_call(const RankSnapshot& rank, double most);
 /// It began calls while it was read.
 bool is_moving(const RankSnapshot& rank);
+/// In a call, or it polls, and what it polls is known.
 bool is_in_call(const RankSnapshot& rank);
 bool is_in(const RankSnapshot& rank, const char* function);
+/// It is in MPI_Abort, or that has returned, as that of MPICH does in some versions.
+bool has_aborted(const RankSnapshot& rank);
 
 /// The thread of a rank whose state describes it: the first one that exists; null if there is none.
 const ThreadSnapshot* main_thread(const RankSnapshot& rank);
@@ -29,6 +32,9 @@ bool is_held(const RankSnapshot& rank);
 /// Kinds of kernel functions in which a thread sleeps (ThreadSnapshot::channel).
 bool sleeps_by_itself(const std::string& channel);
 bool is_lock(const std::string& channel);
+/// In such a function a thread waits for something that no MPI library waits for: in an MPI call, a function of the
+/// program is running, as an operation of a reduction or an error handler.
+bool is_of_program(const std::string& channel);
 /// Output, which may take long if its other end is slow: pipe_write, fsync, ...
 bool is_output(const std::string& channel);
 

@@ -2,6 +2,7 @@
 #include "telemetry/detector/unmatched.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,26 +11,26 @@
 namespace bestride::inline telemetry {
 namespace {
 
-/// The sender's last calls that are looked at. The receiver's are all of those in its snapshot, which reach back
-/// further.
+/// The sender's last calls that are looked at if it is not known how many of its messages were received. The receiver's
+/// are all of those in its snapshot, which reach back further.
 constexpr std::size_t last_calls = 16;
-
-struct Envelope {
-  std::uint64_t uid;  ///< of the communicator
-  std::int32_t peer;  ///< rank in it, or any_rank
-  std::int32_t tag;
-};
 
 std::uint64_t uid_of(const RankSnapshot& rank, std::uint32_t communicator) {
   const CommunicatorSnapshot* const known = rank.communicator(communicator);
   return known ? known->uid : 0;
 }
 
-/// The rank of a process in a communicator; no_rank if it is not a member.
-std::int32_t rank_in(const RankSnapshot& rank, std::uint64_t uid) {
+const CommunicatorSnapshot* find(const RankSnapshot& rank, std::uint64_t uid) {
   for (const CommunicatorSnapshot& communicator : rank.communicators)
-    if (communicator.uid == uid) return communicator.rank;
-  return no_rank;
+    if (communicator.uid == uid) return &communicator;
+  return nullptr;
+}
+
+/// The rank by which `other` names a process on a communicator; no_rank if it can't.
+std::int32_t rank_in(const RankSnapshot& rank, std::uint64_t uid, const RankSnapshot& other) {
+  const CommunicatorSnapshot *const its = find(rank, uid), *const others = find(other, uid);
+  const bool can_name = its && others && (its->kind != CommunicatorKind::inter || its->side != others->side);
+  return can_name ? its->rank : no_rank;
 }
 
 bool is_probe(std::uint16_t function) {
@@ -37,55 +38,178 @@ bool is_probe(std::uint16_t function) {
   return name.find("probe") != std::string::npos || name.find("Probe") != std::string::npos;
 }
 
-struct Receives {
-  std::vector<Envelope> posted;   ///< finished, present and requests
-  std::vector<Envelope> awaited;  ///< those in which a thread is, or for which one waits
-};
-
-Receives receives_of(const RankSnapshot& rank) {
-  Receives result;
-  const auto add_to = [&rank](std::vector<Envelope>& list) {
-    return [&rank, &list](const Message& message) {
-      if (message.kind == CallKind::receive)
-        list.push_back({uid_of(rank, message.communicator), message.peer, message.tag});
-    };
+/// Calls visit(Envelope) for the messages of this kind in which a thread is, or for which one waits or polls.
+template <class Visit>
+void each_awaited(const RankSnapshot& rank, CallKind kind, Visit visit) {
+  const auto add = [&](const Message& message) {
+    if (message.kind == kind) visit(Envelope{uid_of(rank, message.communicator), message.peer, message.tag});
   };
   for (const ThreadSnapshot& thread : rank.threads) {
-    for (const CallSnapshot& call : thread.finished) each_message(call, add_to(result.posted));
-    if (thread.current) each_message(*thread.current, add_to(result.awaited));
+    if (thread.current) each_message(*thread.current, add);
+    each_polled_probe(thread, add);
   }
-  each_posted_message(rank, add_to(result.posted));
   for (const RequestSnapshot& request : rank.requests)
-    if (request.waiter != 0) each_message(request, add_to(result.awaited));
-  return result;
+    if (request.waiter != 0 || request.poller != 0) each_message(request, add);
 }
 
-bool takes(const Envelope& receive, std::uint64_t uid, std::int32_t from, std::int32_t tag) {
-  return receive.uid == uid && (receive.peer == from || receive.peer == any_rank) && tags_match(tag, receive.tag);
+/// It starts or completes messages without an envelope in its record, or only prepares them.
+bool hides_messages(std::uint16_t function) {
+  const std::string& name = function_name(function);
+  return name == "MPI_Start" || name == "MPI_Startall" || name.ends_with("_init") || name == "MPI_Bsend" ||
+         name == "MPI_Ibsend" || name == "MPI_Mrecv" || name == "MPI_Imrecv";
 }
+
+/// The calls of a rank before its last collective call, back to the one before that, and so on.
+class Sections {
+ public:
+  explicit Sections(const ThreadSnapshot& thread) {
+    if (thread.current && thread.current->ordinal != 0) ends_.push_back({thread.finished.size(), thread.current->site});
+    for (std::size_t i = thread.finished.size(); i > 0; --i)
+      if (thread.finished[i - 1].ordinal != 0) ends_.push_back({i - 1, thread.finished[i - 1].site});
+    calls_ = thread.finished;
+  }
+  /// The number of calls in the section that ends with the n-th last collective call for which `counts` is true; the
+  /// section begins after another collective call.
+  template <class Counts>
+  std::int64_t count(std::size_t n, Counts counts) const {
+    std::int64_t result = 0;
+    for (std::size_t i = ends_[n + 1].at + 1; i < ends_[n].at; ++i) result += counts(calls_[i]);
+    return result;
+  }
+  /// Those that end at the place of the last one, the newest first.
+  std::vector<std::size_t> alike() const {
+    std::vector<std::size_t> result;
+    for (std::size_t n = 0; n + 1 < ends_.size(); ++n)
+      if (ends_[n].site != no_index && ends_[n].site == ends_[0].site) result.push_back(n);
+    return result;
+  }
+
+ private:
+  struct End {
+    std::size_t at;  ///< index in calls_
+    std::uint32_t site;
+  };
+  std::vector<End> ends_;  ///< the newest first
+  std::span<const CallSnapshot> calls_;
+};
 
 }  // namespace
 
-std::optional<TagMismatch> find_tag_mismatch(const RankSnapshot& sender, const RankSnapshot& receiver) {
-  std::optional<Receives> receives;  // found when there is a message to look for
+Receives::Receives(const RankSnapshot& receiver) : receiver_(receiver) {
+  each_awaited(receiver, CallKind::receive, [this](const Envelope& awaited) { awaited_.push_back(awaited); });
+}
+
+void Receives::find_posted() {
+  posted_.emplace();
+  const auto post = [this](const Message& message) {
+    if (message.kind == CallKind::receive)
+      posted_->insert({uid_of(receiver_, message.communicator), message.peer, message.tag});
+  };
+  for (const ThreadSnapshot& thread : receiver_.threads)
+    for (const CallSnapshot& call : thread.finished) each_message(call, post);
+  each_posted_message(receiver_, post);
+}
+
+bool Receives::has_taken(std::uint64_t uid, std::int32_t from, std::int32_t tag) {
+  if (!posted_) find_posted();
+  for (const std::int32_t peer : {from, std::int32_t{any_rank}})
+    for (const std::int32_t with : {tag, any_tag})
+      if (posted_->count({uid, peer, with}) != 0) return true;
+  return false;
+}
+
+std::int64_t Receives::missing_from(const RankSnapshot& sender) const {
+  if (receiver_.other_receives > 0 || sender.other_sends > 0 || receiver_.peers_dropped > 0) return -1;
+  std::int64_t missing = 0;
+  bool counted = false;
+  const auto add = [&](const RankSnapshot& rank, const RankSnapshot& peer, std::int64_t sign) {
+    for (const PeerSnapshot& known : rank.peers) {
+      const CommunicatorSnapshot* const in =
+          known.communicator == no_index ? nullptr : rank.communicator(known.communicator);
+      const std::int32_t number = in ? rank_in(peer, in->uid, rank) : peer.world_rank;
+      if (static_cast<std::int32_t>(known.rank) != number) continue;
+      counted = true;
+      missing += sign * static_cast<std::int64_t>(sign > 0 ? known.sent_messages : known.received_messages);
+    }
+  };
+  add(sender, receiver_, 1);
+  if (!counted) return -1;
+  add(receiver_, sender, -1);
+  // A receive is counted when it is posted.
+  for (const RequestSnapshot& request : receiver_.requests)
+    each_message(request, [&](const Message& message) {
+      if (message.kind == CallKind::receive && message.peer >= 0 &&
+          message.peer == rank_in(sender, uid_of(receiver_, message.communicator), receiver_))
+        ++missing;
+    });
+  return missing;
+}
+
+std::optional<TagMismatch> Receives::find_mismatch(const RankSnapshot& sender, bool any_communicator) {
+  const auto is_from = [&](const Envelope& awaited) {
+    return awaited.peer == any_rank || awaited.peer == rank_in(sender, awaited.uid, receiver_);
+  };
+  if (std::none_of(awaited_.begin(), awaited_.end(), is_from)) return std::nullopt;
+  const std::int64_t missing = missing_from(sender);
+  const auto mismatch = [&](const Message& sent) -> std::optional<TagMismatch> {
+    const std::uint64_t uid = uid_of(sender, sent.communicator);
+    if (sent.kind != CallKind::send || uid == 0 || sent.peer != rank_in(receiver_, uid, sender)) return std::nullopt;
+    if (has_taken(uid, rank_in(sender, uid, receiver_), sent.tag)) return std::nullopt;
+    std::optional<TagMismatch> found;
+    for (const Envelope& awaited : awaited_)
+      if (is_from(awaited) &&
+          (awaited.uid == uid || (any_communicator && awaited.peer != any_rank && tags_match(sent.tag, awaited.tag))))
+        if (!found || awaited.uid == uid)
+          found = TagMismatch{sender.world_rank, receiver_.world_rank, sent.tag, awaited.tag, awaited.uid != uid};
+    return found;
+  };
   std::optional<TagMismatch> found;
   const auto look = [&](const Message& sent) {
-    const std::uint64_t uid = uid_of(sender, sent.communicator);
-    if (sent.kind != CallKind::send || uid == 0 || sent.peer != rank_in(receiver, uid)) return;
-    const std::int32_t from = rank_in(sender, uid);
-    if (!receives) receives = receives_of(receiver);
-    for (const Envelope& posted : receives->posted)
-      if (takes(posted, uid, from, sent.tag)) return;
-    for (const Envelope& awaited : receives->awaited)
-      if (awaited.uid == uid && (awaited.peer == from || awaited.peer == any_rank))
-        found = TagMismatch{sender.world_rank, receiver.world_rank, sent.tag, awaited.tag};
+    if (!found) found = mismatch(sent);
   };
+  for (const ThreadSnapshot& thread : sender.threads)
+    if (thread.current) each_message(*thread.current, look);
+  if (missing == 0) return found;
   for (const ThreadSnapshot& thread : sender.threads) {
     const std::size_t count = thread.finished.size();
-    for (std::size_t i = count - std::min(count, last_calls); i < count; ++i) each_message(thread.finished[i], look);
-    if (thread.current) each_message(*thread.current, look);
+    const std::size_t calls = missing > 0 ? count : std::min(count, last_calls);
+    for (std::size_t i = count; i > count - calls && !found; --i) each_message(thread.finished[i - 1], look);
   }
   return found;
+}
+
+std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const RankSnapshot& peer, bool receives) {
+  constexpr std::size_t usual = 2;
+  const CallKind own = receives ? CallKind::receive : CallKind::send;
+  const CallKind other = receives ? CallKind::send : CallKind::receive;
+  std::vector<Envelope> missing;  // as `peer` names it
+  each_awaited(waiter, own, [&](const Envelope& awaited) {
+    if (awaited.uid != 0 && awaited.peer >= 0 && awaited.peer == rank_in(peer, awaited.uid, waiter))
+      missing.push_back({awaited.uid, rank_in(waiter, awaited.uid, peer), awaited.tag});
+  });
+  if (missing.empty() || peer.threads.size() != 1) return std::nullopt;
+  const Sections sections(peer.threads.front());
+  const std::vector<std::size_t> alike = sections.alike();
+  if (alike.size() <= usual) return std::nullopt;
+  bool any = false;  // some messages are not known
+  const auto messages = [&](const CallSnapshot& call) {
+    any = any || hides_messages(call.function);
+    std::int64_t found = 0;
+    each_message(call, [&](const Message& message) {
+      if (message.kind != other) return;
+      any = any || message.peer == any_rank;
+      const std::uint64_t uid = uid_of(peer, message.communicator);
+      found += std::any_of(missing.begin(), missing.end(), [&](const Envelope& each) {
+        return each.uid == uid && each.peer == message.peer &&
+               (receives ? tags_match(message.tag, each.tag) : tags_match(each.tag, message.tag));
+      });
+    });
+    return found;
+  };
+  std::int64_t counts[usual + 1];
+  for (std::size_t i = 0; i <= usual; ++i) counts[i] = sections.count(alike[i], messages);
+  if (any || counts[1] != counts[2]) return std::nullopt;
+  return counts[0] - counts[1];
 }
 
 bool passes_over_messages(const RankSnapshot& sender, const RankSnapshot& receiver) {
@@ -96,8 +220,8 @@ bool passes_over_messages(const RankSnapshot& sender, const RankSnapshot& receiv
          i < thread.finished.size(); ++i)
       each_message(thread.finished[i], [&](const Message& sent) {
         const std::uint64_t uid = uid_of(sender, sent.communicator);
-        if (sent.kind == CallKind::send && uid != 0 && sent.peer == rank_in(receiver, uid))
-          last = Envelope{uid, rank_in(sender, uid), sent.tag};
+        if (sent.kind == CallKind::send && uid != 0 && sent.peer == rank_in(receiver, uid, sender))
+          last = Envelope{uid, rank_in(sender, uid, receiver), sent.tag};
       });
   if (!last) return false;
   std::size_t probes = 0;

@@ -1,16 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Messages that were sent and that their receiver does not receive.
+#include <cstdint>
 #include <optional>
+#include <unordered_set>
+#include <vector>
 
 #include "telemetry/detector/finding.hpp"
 #include "telemetry/record/snapshot.hpp"
 
 namespace bestride::inline telemetry {
 
-/// A message of the last calls of `sender` for which `receiver` has posted no receive with its tag, while `receiver`
-/// waits for one with another tag from `sender` on that communicator. Empty if there is none that is known.
-std::optional<TagMismatch> find_tag_mismatch(const RankSnapshot& sender, const RankSnapshot& receiver);
+/// Communicator, peer and tag of a message, as one of its ranks gives them.
+struct Envelope {
+  std::uint64_t uid;  ///< of the communicator
+  std::int32_t peer;  ///< rank in it, or any_rank
+  std::int32_t tag;
+  bool operator==(const Envelope&) const = default;
+};
+
+/// The receives of a rank that its snapshot has. Made once for all of its senders.
+class Receives {
+ public:
+  /// `receiver` must outlive this.
+  explicit Receives(const RankSnapshot& receiver);
+
+  /// A message of `sender` for which the receiver has posted no receive, while it waits for one from `sender` with
+  /// another tag on that communicator, or, with `any_communicator`, with that tag on another one. The newest one; empty
+  /// if there is none that is known.
+  std::optional<TagMismatch> find_mismatch(const RankSnapshot& sender, bool any_communicator);
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Envelope& e) const noexcept {
+      return (e.uid ^ (static_cast<std::uint64_t>(static_cast<std::uint32_t>(e.peer)) << 32 |
+                       static_cast<std::uint32_t>(e.tag))) *
+             0x9e3779b97f4a7c15;
+    }
+  };
+  void find_posted();
+  bool has_taken(std::uint64_t uid, std::int32_t from, std::int32_t tag);
+  /// The messages of `sender` that were not received yet; -1: not known, some calls are not counted by peer.
+  std::int64_t missing_from(const RankSnapshot& sender) const;
+
+  const RankSnapshot& receiver_;
+  /// Finished, present and requests; found when there is a message to look for.
+  std::optional<std::unordered_set<Envelope, Hash>> posted_;
+  std::vector<Envelope> awaited_;  ///< those in which a thread is, or for which one waits
+};
+
+/// A rank in a collective call is `peer` of a message for which `waiter` waits, in one of its calls: to receive it, or
+/// until it is received. How many more such messages (communicator, tag, rank) `peer` has begun before this collective
+/// call, since the one before it, than the last two times before it came to this call at the same place. Empty: it has
+/// not come there twice with the same number of them, as far as its snapshot shows.
+std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const RankSnapshot& peer, bool receives);
 
 /// True if `sender` has sent `receiver` more messages than that has received from it. False if it is not known: some
 /// receives of `receiver` name no source.

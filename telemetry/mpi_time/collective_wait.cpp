@@ -33,7 +33,7 @@ CollectiveWait measure_collective_wait(std::span<const RankSnapshot> job) {
             kind_of(call.function, true) != CallKind::from_all)
           continue;
         const CommunicatorSnapshot* const communicator = rank->communicator(call.communicator);
-        if (!communicator || communicator->uid == 0) continue;
+        if (!communicator || communicator->uid == 0 || communicator->kind == CommunicatorKind::inter) continue;
         Instance& instance = instances[{communicator->uid, call.ordinal}];
         if (instance.calls.empty()) instance.host = rank->host, instance.size = communicator->size;
         instance.usable = instance.usable && instance.host == rank->host && instance.size == communicator->size;

@@ -72,7 +72,7 @@ class Writer {
     peers_.count_sent(PeerTable::key_in_world(facts.peer), facts.bytes);
     if (number >= 2) requests_.complete(handle_of(number - 2));
     thread_.end(std::exchange(thread_.timed, false) ? ticks() : 1);
-    thread_.count_poll(5);
+    thread_.count_poll(5, 0);
   }
 
  private:

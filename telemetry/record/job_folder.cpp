@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -30,8 +31,24 @@ int launcher_pid() noexcept {
   return getsockopt(std::atoi(text), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : -1;
 }
 
-Error system_error(const std::string& what, const std::string& remedy) {
-  return {what + ": " + std::strerror(errno) + remedy};
+/// What errno says about a file or folder of records, with the remedy.
+Error system_error(const std::string& what) {
+  const char* remedy = "records need a /dev/shm to which this user can write";
+  switch (errno) {
+    case EFBIG: remedy = "308 KiB are needed for each rank (ulimit -f)"; break;
+    case EMFILE:
+    case ENFILE: remedy = "a record needs an open file (ulimit -n)"; break;
+    case ENOSPC:
+    case EDQUOT: remedy = "308 KiB are needed in /dev/shm for each rank"; break;
+    case ENOENT: remedy = "mount a tmpfs at /dev/shm"; break;
+    case ENOMEM: remedy = "308 KiB of memory are needed for each rank (ulimit -v)"; break;
+    case EEXIST:
+    case ELOOP:
+    case ENOTDIR:
+    case EPERM: remedy = "remove what is in its place"; break;
+    default: break;
+  }
+  return {what + ": " + std::strerror(errno) + "; " + remedy};
 }
 
 /// Opens `parent`/`name`, which is created if it is missing. -1 with errno if it is not a folder of this user alone.
@@ -78,15 +95,31 @@ void for_each_entry(int folder, Visit visit) noexcept {
   closedir(listing);
 }
 
+/// A record that another process may have written.
+struct OldRecord {
+  OldRecord(int folder, const char* name) noexcept
+      // O_NONBLOCK: a FIFO in place of the file would make open() wait.
+      : file{openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)} {
+    opened = file.value >= 0 && fstat(file.value, &status) == 0;
+    whole = opened && pread(file.value, static_cast<void*>(&header), sizeof header, 0) == sizeof header;
+  }
+  const Descriptor file;
+  struct stat status {};
+  RecordHeader header;
+  bool opened = false, whole = false;
+};
+
 /// True if the record's process has ended, and the file was last changed at least `seconds` ago.
 bool is_stale(int folder, const char* name, double seconds) noexcept {
-  const Descriptor file{openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)};
-  struct stat status {};
-  if (file.value < 0 || fstat(file.value, &status) != 0) return false;
-  if (static_cast<double>(time(nullptr) - status.st_mtime) < seconds) return false;
-  RecordHeader header;
-  if (pread(file.value, static_cast<void*>(&header), sizeof header, 0) != sizeof header) return true;
-  return !process_lives(header);
+  const OldRecord record(folder, name);
+  if (!record.opened || static_cast<double>(time(nullptr) - record.status.st_mtime) < seconds) return false;
+  return !record.whole || !process_lives(record.header, record.file.value);
+}
+
+/// True if the record may be that of a living process with the same pid in another pid namespace.
+bool is_of_other_namespace(int folder, const char* name) noexcept {
+  const OldRecord record(folder, name);
+  return record.whole && !is_visible(record.header) && process_lives(record.header, record.file.value);
 }
 
 void remove_stale_job(int parent, const char* name, double seconds) noexcept {
@@ -114,11 +147,19 @@ void keep_open(int file) noexcept {
     if (fcntl(file, F_DUPFD_CLOEXEC, lowest) >= 0) return;
 }
 
+/// Locks the file until this process has ended: the lock belongs to the open file, to which the mapping refers, too. It
+/// tells processes of other pid namespaces that this one is alive. False if the kernel refuses.
+bool lock_until_end(int file) noexcept {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  return fcntl(file, F_OFD_SETLK, &lock) == 0;
+}
+
 }  // namespace
 
 std::string records_folder() { return std::string(record_root) + "/" + user_folder(); }
 
-std::string job_name() {
+std::string job_name(const std::string& launch) {
   // Hydra first: several of its jobs may run inside one Slurm step.
   if (const int proxy = launcher_pid(); proxy > 0) return "hydra-" + std::to_string(proxy);
   const char* const job = std::getenv("SLURM_JOB_ID");
@@ -129,46 +170,63 @@ std::string job_name() {
       if (c == '/') c = '_';
     return name.substr(0, 60);
   }
+  // In a pid namespace of its own, each rank may have the same pid.
+  if (!launch.empty()) {
+    std::string name = launch.substr(0, 60);
+    for (char& c : name)
+      if (std::isalnum(static_cast<unsigned char>(c)) == 0 && std::strchr("-_.", c) == nullptr) c = '_';
+    return name[0] == '.' ? "_" + name : name;
+  }
   return "pid-" + std::to_string(getpid());
 }
 
 Result<RecordFile*> create_record(const std::string& job, std::string* path) noexcept try {
-  const std::string name = std::to_string(getpid()) + record_suffix;
+  std::string name = std::to_string(getpid()) + record_suffix;
   *path = records_folder() + "/" + job + "/" + name;
   if (!within_file_size_limit(record_file_bytes)) {
     errno = EFBIG;
-    return system_error(*path, "; 284 KiB are needed for each rank (ulimit -f)");
+    return system_error(*path);
   }
   const Descriptor root{open(record_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (root.value < 0) return system_error(std::string(record_root), "");
+  if (root.value < 0) return system_error(record_root);
   const Descriptor user{open_private_folder(root.value, user_folder().c_str())};
-  if (user.value < 0) return system_error(records_folder(), "; remove what is in its place");
+  if (user.value < 0) return system_error(records_folder());
   Descriptor folder{-1}, file{-1};
   // Another rank may remove the folder while it is empty: as stale, or because it has removed its own record.
   for (int attempt = 0; file.value < 0; ++attempt) {
     if (folder.value >= 0) close(folder.value);
     folder.value = open_private_folder(user.value, job.c_str());
     if (folder.value < 0 && (errno != ENOENT || attempt == most_attempts))
-      return system_error(records_folder() + "/" + job, "");
+      return system_error(records_folder() + "/" + job);
     if (folder.value < 0) continue;
-    for (const std::string& old : {name, crash_path(name)})  // of an earlier process with this pid
-      unlinkat(folder.value, old.c_str(), 0);
     file.value = openat(folder.value, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file.value < 0 && (errno != ENOENT || attempt == most_attempts)) return system_error(*path, "");
+    if (file.value >= 0) {
+      unlinkat(folder.value, crash_path(name).c_str(), 0);  // of an earlier process with this pid
+    } else if ((errno != ENOENT && errno != EEXIST) || attempt == most_attempts) {
+      return system_error(*path);
+    } else if (errno == EEXIST) {
+      if (is_of_other_namespace(folder.value, name.c_str()))
+        name = std::to_string(getpid()) + "-" + std::to_string(own_pid_namespace()) + record_suffix;
+      else
+        unlinkat(folder.value, name.c_str(), 0);
+    }
   }
+  *path = records_folder() + "/" + job + "/" + name;
   // Allocated now: a write into a hole of a full /dev/shm would be a SIGBUS.
   if (const int error = posix_fallocate(file.value, 0, record_file_bytes)) {
     unlinkat(folder.value, name.c_str(), 0);
     errno = error;
-    return system_error(*path, "; 284 KiB are needed in /dev/shm for each rank");
+    return system_error(*path);
   }
   void* const memory = mmap(nullptr, record_file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.value, 0);
   if (memory == MAP_FAILED) {
     unlinkat(folder.value, name.c_str(), 0);
-    return system_error(*path, "");
+    return system_error(*path);
   }
   keep_open(file.value);
-  return static_cast<RecordFile*>(memory);
+  auto* const record = static_cast<RecordFile*>(memory);
+  record->header.locked = lock_until_end(file.value) ? 1 : 0;
+  return record;
 } catch (...) {
   return Error{};
 }

@@ -21,9 +21,9 @@ inline constexpr const char agent_file[] = "agent";
 
 /// "/dev/shm/bestride-1000"
 std::string records_folder();
-/// The name of this process's job on this host: "hydra-<pid of its proxy>", "slurm-<job>.<step>", else "pid-<pid>".
-/// Before MPI_Init.
-std::string job_name();
+/// The name of this process's job on this host: "hydra-<pid of its proxy>", "slurm-<job>.<step>", else `launch`, what
+/// the launcher calls the job, if it is not empty, else "pid-<pid>". Before MPI_Init.
+std::string job_name(const std::string& launch);
 
 /// Creates this process's record file, all bytes zero, and maps it. The mapping and one descriptor stay until the
 /// process ends; the file stays until remove_record(), or until a later job or `bestride where --clean` finds that its

@@ -43,15 +43,14 @@ Listing list_folder(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> job_names(const std::string& folder, double changed_since) {
-  std::vector<std::string> names = list_folder(folder).names;
-  std::erase_if(names, [&](const std::string& name) {
+std::map<std::string, std::int64_t> job_folders(const std::string& folder) {
+  std::map<std::string, std::int64_t> changed;
+  for (const std::string& name : list_folder(folder).names) {
     struct stat status {};
-    return stat((folder + "/" + name).c_str(), &status) != 0 ||
-           static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec) <
-               changed_since;
-  });
-  return names;
+    if (stat((folder + "/" + name).c_str(), &status) == 0)
+      changed[name] = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  }
+  return changed;
 }
 
 JobSnapshot read_job(const std::string& folder, const std::string& name, const ReadOptions& options) {

@@ -17,16 +17,19 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 10;
-inline constexpr std::size_t record_file_bytes = 284 * 1024;
+inline constexpr std::uint32_t record_version = 11;
+inline constexpr std::size_t record_file_bytes = 308 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
 inline constexpr unsigned main_ring_size = 1024;  ///< calls remembered of the thread that made the first call
 inline constexpr unsigned ring_size = 8;          ///< calls remembered of each other thread
 inline constexpr unsigned max_communicators = 256;
 inline constexpr unsigned max_requests = 1024;
+inline constexpr unsigned max_probes = 4;  ///< different probes of a polling thread
 inline constexpr unsigned max_peers = 512;
-inline constexpr unsigned max_messages = 512;               ///< large messages remembered, of all threads together
+inline constexpr unsigned max_epochs = 256;    ///< pairs of a window and a rank
+inline constexpr unsigned max_amounts = 2046;  ///< of the last collective call with amounts that differ by rank
+inline constexpr unsigned max_messages = 512;  ///< large messages remembered, of all threads together
 inline constexpr std::uint64_t least_message_bytes = 4096;  ///< smaller messages are only counted
 inline constexpr unsigned max_sites = 512;
 inline constexpr unsigned max_modules = 32;
@@ -107,7 +110,8 @@ struct RecordHeader {
   char host[64];
   char job[64];              ///< name of the job's folder
   char executable[256];      ///< /proc/self/exe
-  char abi[16];              ///< "mpich", ...
+  char abi[12];              ///< "mpich", ...
+  std::uint32_t locked;      ///< 1: the process has locked the file (F_OFD_SETLK) until it ends
   char watcher[96];          ///< BESTRIDE_WATCHER: the process that watches the job; "" if none does
   char launch[96];           ///< what the launcher calls the job, the same on all its hosts; "" if it is not known
   std::int32_t launch_rank;  ///< the rank that the launcher gave the process; -1: not known
@@ -126,6 +130,7 @@ struct RecordHeader {
   Shared<std::uint64_t> communicators_dropped;
   Shared<std::uint64_t> requests_dropped;
   Shared<std::uint64_t> peers_dropped;
+  Shared<std::uint64_t> epochs_dropped;  ///< pairs of a window and a rank, and groups whose ranks are not known
   Shared<std::uint64_t> sites_dropped;
   Shared<double> ticks_per_record;  ///< measured cost of recording one call
   // Messages that no PeerRecord counts: of receives those from any source, and those whose peer is not known.
@@ -156,7 +161,18 @@ struct CallRecord {
 };
 static_assert(sizeof(CallRecord) == 64);
 
+/// A probe that has found nothing: MPI_Iprobe, MPI_Improbe.
+struct ProbeRecord {
+  Shared<std::uint32_t> function;
+  Shared<std::uint32_t> communicator;  ///< communicator_id(), or no_index
+  Shared<std::int32_t> peer;           ///< source, or any_rank
+  Shared<std::int32_t> tag;            ///< or any_tag
+};
+
 /// A thread that has made MPI calls. A slot is used again after its thread has ended.
+///
+/// What a thread polls is noted when it has made polling calls without success for a while and no other call: its
+/// probes, and in the records of the requests that it tests poll_mark(). The notes hold while `calls` is `noted_at`.
 struct ThreadRecord {
   Shared<std::uint32_t> tid;            ///< 0: free
   Shared<std::uint32_t> poll_function;  ///< of the last polling call
@@ -164,9 +180,27 @@ struct ThreadRecord {
   Shared<std::uint64_t> wait_list;      ///< wait_list_of() the last call for which the thread's WaitList was written
   Shared<std::uint64_t> polls;          ///< polling calls that found nothing
   Shared<std::uint64_t> last_left;      ///< ticks at which the last timed call returned
-  std::uint32_t reserved[22];
+  Shared<std::uint64_t> noted_since;    ///< `polls` when it was begun to note what the thread polls
+  Shared<std::uint32_t> noted_at;       ///< lower half of `calls` at that time
+  Shared<std::uint32_t> noted;          ///< probes noted, and bits of Polled
+  ProbeRecord probes[max_probes];
+  std::uint32_t reserved[2];
 };
 static_assert(sizeof(ThreadRecord) == 128);
+
+/// ThreadRecord::noted.
+enum Polled : std::uint32_t {
+  polled_probes = 0xff,    ///< mask: how many probes are noted
+  polled_others = 0x100,   ///< it also polls what is not noted
+  polled_several = 0x200,  ///< its polling calls are not always the same one
+};
+
+/// RequestRecord::waiter of a request that a thread polls: its slot, and the lower bits of ThreadRecord::noted_at.
+inline constexpr std::uint16_t poll_flag = 0x8000;
+constexpr std::uint16_t poll_mark(std::uint32_t noted_at, unsigned slot) noexcept {
+  return static_cast<std::uint16_t>(poll_flag | (noted_at & 0x3ff) << 5 | slot);
+}
+static_assert(max_threads <= 32);
 
 /// The handles of the requests for which a thread waits: the first of the array that the program has passed, as they
 /// are in its memory. They are written before the call's record and belong to the call while it is in progress.
@@ -188,20 +222,48 @@ inline constexpr unsigned max_freed = 16;
 /// A communicator, or a window or file, whose collective calls are counted like those of a communicator. `kind` is
 /// written last and cleared first.
 struct CommunicatorRecord {
-  Shared<std::uint64_t> uid;         ///< the same on all members (communicator_uid.hpp); 0: not known
+  Shared<std::uint64_t> uid;         ///< the same on all members (interpose/recording/communicators.hpp); 0: not known
   Shared<std::uint64_t> parent_uid;  ///< 0: none
   /// Collective calls that this rank has begun, in the lower 32 bits; in the upper ones the hash of its reductions
   /// among them (add_to_hash() of reduction.hpp). One field, because a reader needs both of the same moment.
   Shared<std::uint64_t> collectives;
+  /// Of the group whose ranks calls name: of an intercommunicator the remote one.
   Shared<std::int32_t> size;
-  Shared<std::int32_t> rank;          ///< of this process
+  Shared<std::int32_t> rank;          ///< of this process, in its own group
   Shared<std::int32_t> first_member;  ///< rank in MPI_COMM_WORLD of member 0; -1: not known
   Shared<std::int32_t> stride;        ///< member i is first_member + i * stride; 0: members are not evenly spaced
   Shared<std::uint32_t>
-      kind;       ///< CommunicatorKind, perhaps freed_flag, in the upper 24 bits the uses of the entry before
-  char name[20];  ///< as MPI_Comm_get_name at creation, cut
+      kind;  ///< CommunicatorKind, perhaps freed_flag, in the upper 24 bits the uses of the entry before
+  Shared<std::uint32_t> site;       ///< the place that created it, or no_index
+  Shared<std::int32_t> local_size;  ///< of an intercommunicator: of the process's own group; else 0
+  Shared<std::uint32_t> side;       ///< of an intercommunicator: 0 or 1, the own group, which all members number alike
+  char name[40];                    ///< given by the program, of a file that of the file; cut; "" if there is none
 };
-static_assert(sizeof(CommunicatorRecord) == 64);
+static_assert(sizeof(CommunicatorRecord) == 96);
+
+/// How often this rank has begun to synchronise with another on a window by post, start, complete and wait. A call that
+/// waits for the other rank has returned when the counter of its counterpart there has reached its own.
+struct EpochRecord {
+  /// communicator_id() of the window << 32 | rank + 1 in MPI_COMM_WORLD; 0: free.
+  Shared<std::uint64_t> key;
+  Shared<std::uint32_t> posts;      ///< calls of MPI_Win_post for a group with the rank
+  Shared<std::uint32_t> starts;     ///< the same of MPI_Win_start
+  Shared<std::uint32_t> completes;  ///< of these, access epochs that MPI_Win_complete ends
+  Shared<std::uint32_t> reserved;
+};
+static_assert(sizeof(EpochRecord) == 24);
+
+/// What this rank sends to each other one, and expects of it, in the last collective call whose amounts may differ
+/// between pairs of ranks, such as MPI_Alltoallv. One call at a time; others are left out.
+struct AmountsRecord {
+  Shared<std::uint32_t> version;  ///< odd while it is written
+  Shared<std::uint32_t> communicator;
+  Shared<std::uint32_t> ordinal;  ///< 0: there was none
+  Shared<std::uint16_t> sent;     ///< numbers of values: of each rank, 1 if there is only one; 0: none, or not known
+  Shared<std::uint16_t> received;
+  Shared<std::uint32_t> values[max_amounts];  ///< bytes sent, then bytes expected; unknown_amount
+};
+inline constexpr std::uint32_t unknown_amount = 0xffffffff;  ///< also of larger amounts
 
 /// A request that was not complete when it was last looked at. Its key, the handle, is in RecordFile::request_keys at
 /// the same index; 0 or claimed_key: free.
@@ -219,7 +281,7 @@ struct RequestRecord {
   Shared<std::uint16_t> handles;  ///< requests of this handle: MPICH gives one handle to several complete sends
   /// MessageRecord::peer + 1 of a large message that is to be remembered when it completes, else 0.
   Shared<std::uint16_t> message;
-  /// 1 + the slot of a thread that waits for it, and for more requests than its WaitList holds; else 0.
+  /// 1 + the slot of a thread that waits for it, and for more requests than its WaitList holds; poll_mark(); else 0.
   Shared<std::uint16_t> waiter;
 };
 static_assert(sizeof(RequestRecord) == 48);
@@ -340,12 +402,14 @@ struct RecordFile {
   alignas(64) Shared<std::uint64_t> request_keys[max_requests];
   RequestRecord requests[max_requests];
   PeerRecord peers[max_peers];
+  EpochRecord epochs[max_epochs];
   alignas(32) MessageRecord messages[max_messages];
   alignas(64) SiteRecord sites[max_sites];
   SiteRecord other_sites;  ///< calls and bytes of the places that did not fit
   ModuleRecord modules[max_modules];
   FrameRecord frames[max_frames];
   alignas(64) EndNote ends[end_kinds];
+  alignas(64) AmountsRecord amounts;
   alignas(64) unsigned char main_wait_list[main_wait_list_bytes];
   unsigned char wait_lists[max_threads - 1][wait_list_bytes];  ///< of thread slots from 1
 

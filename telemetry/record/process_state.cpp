@@ -58,6 +58,18 @@ std::uint64_t number_after(const char* text, const char* name) noexcept {
   return 0;
 }
 
+/// Clock ticks that the kernel adds to all start times that this process reads, because it is in a time namespace.
+std::uint64_t start_time_offset() noexcept {
+  static const std::uint64_t offset = [] {
+    char text[256];
+    if (read_file("/proc/self/timens_offsets", text) == 0) return std::uint64_t{0};
+    const char* const line = std::strstr(text, "boottime");
+    const long long seconds = line ? std::strtoll(line + std::strlen("boottime"), nullptr, 10) : 0;
+    return static_cast<std::uint64_t>(seconds * sysconf(_SC_CLK_TCK));
+  }();
+  return offset;
+}
+
 }  // namespace
 
 ProcessStatus process_status(int pid, int tid) noexcept {
@@ -66,7 +78,7 @@ ProcessStatus process_status(int pid, int tid) noexcept {
     if (field == 3) status.state = *word;
     if (field == 4) status.parent = std::atoi(word);
     if (field == 14 || field == 15) status.cpu_time += std::strtoull(word, nullptr, 10);
-    if (field == 22) status.start_time = std::strtoull(word, nullptr, 10);
+    if (field == 22) status.start_time = std::strtoull(word, nullptr, 10) - start_time_offset();
   });
   return status;
 }
@@ -76,7 +88,9 @@ ProcessUse process_use(int pid) noexcept {
   use.cpu_seconds = static_cast<double>(process_status(pid).cpu_time) / static_cast<double>(sysconf(_SC_CLK_TCK));
   char path[64], text[4096];
   task_path(path, pid, 0, "io");
-  if (read_file(path, text) > 0) use.io_bytes = number_after(text, "rchar:") + number_after(text, "wchar:");
+  if (read_file(path, text) > 0)
+    for (const char* const count : {"rchar:", "wchar:", "read_bytes:", "write_bytes:"})
+      use.io_bytes += number_after(text, count);
   task_path(path, pid, 0, "status");
   if (read_file(path, text) > 0) {
     use.sleeps = number_after(text, "voluntary_ctxt_switches:");
@@ -144,11 +158,20 @@ void read_boot_id(char (&id)[40]) noexcept {
   std::snprintf(id, sizeof id, "%.39s", text);
 }
 
-bool process_lives(const RecordHeader& header) noexcept {
+bool is_visible(const RecordHeader& header) noexcept {
+  return header.pid_namespace != 0 && header.pid_namespace == own_pid_namespace();
+}
+
+bool process_lives(const RecordHeader& header, int file) noexcept {
   char boot_id[40];
   read_boot_id(boot_id);
-  if (std::strncmp(boot_id, header.boot_id, sizeof boot_id) != 0) return false;
-  if (header.pid_namespace != own_pid_namespace()) return true;
+  const bool known = boot_id[0] != '\0' && header.boot_id[0] != '\0';
+  if (known && std::strncmp(boot_id, header.boot_id, sizeof boot_id) != 0) return false;
+  if (!is_visible(header)) {
+    struct flock lock {};
+    lock.l_type = F_RDLCK;
+    return header.locked != 1 || fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+  }
   const ProcessStatus status = process_status(header.pid);
   return status.exists && status.state != 'Z' && status.state != 'X' && status.start_time == header.process_start;
 }

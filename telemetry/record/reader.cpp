@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "telemetry/record/reader.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -41,11 +43,16 @@ class SnapshotMaker {
     for (std::uint32_t i = 0; i < max_communicators; ++i) communicator(i);
     std::sort(waited_for_.begin(), waited_for_.end());
     for (std::uint32_t i = 0; i < max_requests; ++i) request(i);
+    for (ThreadSnapshot& each : rank_.threads) polled(each);
     for (std::uint32_t i = 0; i < module_count(); ++i) module(i);
     for (std::uint32_t i = 0; i < site_count(); ++i) site(i);
     for (const PeerRecord& record : file().peers) peer(record);
+    for (std::uint32_t i = 0; i < max_epochs; ++i) epoch(i);
+    amounts();
     messages();
     for (const EndKind kind : {EndKind::mpi_error, EndKind::signal, EndKind::exit, EndKind::exception}) end_note(kind);
+    if (rank_.alive && rank_.end && rank_.end->kind == EndKind::mpi_error) leave_failed_call();
+    wait();
     return std::move(rank_);
   }
 
@@ -103,12 +110,14 @@ class SnapshotMaker {
     rank_.communicators_dropped = from.communicators_dropped.get();
     rank_.requests_dropped = from.requests_dropped.get();
     rank_.peers_dropped = from.peers_dropped.get();
+    rank_.epochs_dropped = from.epochs_dropped.get();
     rank_.other_sends = from.other_sends.get();
     rank_.other_receives = from.other_receives.get();
     rank_.sites_dropped = from.sites_dropped.get();
     rank_.ticks_per_record = from.ticks_per_record.get();
-    rank_.alive = process_lives(from);
-    rank_.visible = rank_.alive && from.pid_namespace == own_pid_namespace();
+    rank_.pid_namespace = from.pid_namespace;
+    rank_.alive = process_lives(from, copies_.file());
+    rank_.visible = rank_.alive && is_visible(from);
     if (rank_.visible) rank_.use = process_use(rank_.pid);
     return true;
   }
@@ -155,7 +164,9 @@ class SnapshotMaker {
     for (std::uint64_t number = ended - std::min(ended, most); number < ended; ++number)
       if (const auto call = copies_.call(slot, number)) thread.finished.push_back(checked(*call));
     if (rank_.visible && thread.tid > 0) {
-      thread.state = process_status(rank_.pid, thread.tid).state;
+      const ProcessStatus status = process_status(rank_.pid, thread.tid);
+      thread.state = status.state;
+      thread.cpu_seconds = static_cast<double>(status.cpu_time) / static_cast<double>(sysconf(_SC_CLK_TCK));
       if (thread.state == 'D' || thread.state == 'S') thread.channel = waiting_channel(rank_.pid, thread.tid);
       for (char& c : thread.channel)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
@@ -163,11 +174,19 @@ class SnapshotMaker {
     rank_.threads.push_back(std::move(thread));
   }
 
+  void wait() {
+    if (!rank_.visible || rank_.threads.empty()) return;
+    for (const ThreadSnapshot& thread : rank_.threads)
+      if (thread.in_mpi || (thread.calls > 0 && rank_.seconds_since(thread.last_left) < quiet_seconds)) return;
+    rank_.wait = process_wait(rank_.pid, rank_.threads[0].tid);
+  }
+
   /// Everything but the count of collectives is constant while a communicator exists.
   static bool same(const CommunicatorRecord& a, const CommunicatorRecord& b) {
     return a.uid.get() == b.uid.get() && a.parent_uid.get() == b.parent_uid.get() && a.size.get() == b.size.get() &&
            a.rank.get() == b.rank.get() && a.first_member.get() == b.first_member.get() &&
-           a.stride.get() == b.stride.get() && a.kind.get() == b.kind.get() &&
+           a.stride.get() == b.stride.get() && a.kind.get() == b.kind.get() && a.site.get() == b.site.get() &&
+           a.local_size.get() == b.local_size.get() && a.side.get() == b.side.get() &&
            std::memcmp(a.name, b.name, sizeof a.name) == 0;
   }
 
@@ -176,15 +195,17 @@ class SnapshotMaker {
     const std::uint32_t kind = from.kind.get() & 0xff & ~freed_flag;
     if (kind == 0) return;
     if (kind > static_cast<std::uint32_t>(CommunicatorKind::file) || from.size.get() < 0 || from.rank.get() < -1 ||
-        !same(from, copies_.first().communicators[i]) || !same(from, copies_.third().communicators[i])) {
+        from.local_size.get() < 0 || from.side.get() > 1 || !same(from, copies_.first().communicators[i]) ||
+        !same(from, copies_.third().communicators[i])) {
       ++rank_.torn;
       return;
     }
     const std::uint64_t collectives = from.collectives.get();
-    rank_.communicators.push_back({i, from.uid.get(), from.parent_uid.get(), static_cast<std::uint32_t>(collectives),
-                                   from.size.get(), from.rank.get(), from.first_member.get(), from.stride.get(),
-                                   static_cast<CommunicatorKind>(kind), text(from.name),
-                                   (from.kind.get() & freed_flag) != 0, static_cast<std::uint32_t>(collectives >> 32)});
+    rank_.communicators.push_back(
+        {i, from.uid.get(), from.parent_uid.get(), static_cast<std::uint32_t>(collectives), from.size.get(),
+         from.rank.get(), from.first_member.get(), from.stride.get(), static_cast<CommunicatorKind>(kind),
+         text(from.name), (from.kind.get() & freed_flag) != 0, static_cast<std::uint32_t>(collectives >> 32),
+         from.site.get() < site_count() ? from.site.get() : no_index, from.local_size.get(), from.side.get()});
   }
 
   bool same_request(std::uint32_t i, const RecordFile& other) const {
@@ -203,13 +224,39 @@ class SnapshotMaker {
       ++rank_.torn;
       return;
     }
-    std::uint16_t waiter = from.waiter.get();
+    std::uint16_t waiter = from.waiter.get(), poller = 0;
+    if ((waiter & poll_flag) != 0) {
+      const unsigned slot = waiter & (max_threads - 1);
+      const ThreadRecord& thread = file().threads[slot];
+      const bool holds = notes_hold(thread) && waiter == poll_mark(thread.noted_at.get(), slot);
+      poller = holds ? static_cast<std::uint16_t>(slot + 1) : 0;
+      waiter = 0;
+    }
     if (const auto at = std::lower_bound(waited_for_.begin(), waited_for_.end(), std::pair{key, std::uint16_t{0}});
         at != waited_for_.end() && at->first == key)
       waiter = at->second;
     rank_.requests.push_back({key, from.posted.get(), from.bytes.get(), function(from.function.get()),
                               communicator_of(from.communicator.get()), from.peer.get(), from.tag.get(),
-                              from.ordinal.get(), waiter, from.handles.get(), from.number.get()});
+                              from.ordinal.get(), waiter, poller, from.handles.get(), from.number.get()});
+  }
+
+  static bool notes_hold(const ThreadRecord& thread) {
+    return thread.noted_at.get() == static_cast<std::uint32_t>(thread.calls.get()) && thread.noted_since.get() != 0;
+  }
+
+  /// What is noted is all that the thread polls if it has since polled often enough to come to each of its requests.
+  void polled(ThreadSnapshot& thread) {
+    const ThreadRecord& from = file().threads[thread.slot];
+    const std::uint64_t most = 2 * (rank_.requests.size() + max_probes), noted = from.noted.get();
+    if (thread.in_mpi || thread.moving || !notes_hold(from)) return;
+    thread.polled_known = (noted & polled_others) == 0 && thread.polls - from.noted_since.get() >= most &&
+                          rank_.torn == 0 && rank_.requests_dropped == 0;
+    thread.polls_one = (noted & polled_several) == 0;
+    for (unsigned i = 0; i < std::min<std::uint64_t>(noted & polled_probes, max_probes); ++i) {
+      const ProbeRecord& probe = from.probes[i];
+      thread.probes.push_back({function(probe.function.get()), communicator_of(probe.communicator.get()),
+                               probe.peer.get(), probe.tag.get()});
+    }
   }
 
   void module(std::uint32_t i) {
@@ -251,6 +298,28 @@ class SnapshotMaker {
                            from.received_messages.get(), from.received_bytes.get()});
   }
 
+  void epoch(std::uint32_t i) {
+    const EpochRecord &from = file().epochs[i], &after = copies_.third().epochs[i];
+    const std::uint64_t key = from.key.get();
+    if (static_cast<std::uint32_t>(key) == 0 || key != after.key.get()) return;
+    rank_.epochs.push_back({communicator_of(static_cast<std::uint32_t>(key >> 32)),
+                            static_cast<std::int32_t>(key & 0x7fffffff) - 1, from.posts.get(), from.starts.get(),
+                            from.completes.get()});
+  }
+
+  void amounts() {
+    const AmountsRecord& from = file().amounts;
+    const std::uint32_t version = copies_.first().amounts.version.get();
+    const std::size_t sent = from.sent.get(), received = from.received.get();
+    if (version % 2 != 0 || copies_.third().amounts.version.get() != version || from.ordinal.get() == 0 ||
+        sent + received > max_amounts)
+      return;
+    AmountsSnapshot snapshot{communicator_of(from.communicator.get()), from.ordinal.get(), {}, {}};
+    for (std::size_t i = 0; i < sent; ++i) snapshot.sent.push_back(from.values[i].get());
+    for (std::size_t i = 0; i < received; ++i) snapshot.received.push_back(from.values[sent + i].get());
+    rank_.amounts = std::move(snapshot);
+  }
+
   void message(std::uint64_t n) {
     const std::size_t i = n % max_messages;
     const MessageRecord& from = file().messages[i];
@@ -287,6 +356,24 @@ class SnapshotMaker {
       return;
     if (rank_.end && rank_.end->at <= from.at.get()) return;
     rank_.end = EndSnapshot{kind, from.at.get(), from.code.get(), text(from.text, '\n')};
+  }
+
+  /// A thread that is in an error handler, which may take its time: its call has failed, and takes part in nothing.
+  void leave_failed_call() {
+    const unsigned slot = file().ends[static_cast<unsigned>(EndKind::mpi_error)].thread.get();
+    for (ThreadSnapshot& thread : rank_.threads) {
+      if (thread.slot != slot || !thread.current) continue;
+      CallSnapshot failed = *thread.current;
+      for (CommunicatorSnapshot& each : rank_.communicators)
+        if (each.index == failed.communicator && each.collectives == failed.ordinal)
+          each.collectives -= failed.ordinal != 0;
+      failed.ordinal = 0;
+      failed.left = 1;  // not timed
+      thread.finished.push_back(failed);
+      thread.last_left = std::max(thread.last_left, rank_.end->at);
+      thread.current.reset();
+      thread.in_mpi = false;
+    }
   }
 
   void messages() {

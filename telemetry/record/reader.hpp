@@ -7,6 +7,8 @@
 // three times: a record is whole if its sequence number is the same in the first and the third copy; its content is
 // taken from the second. One copy is not enough, because the kernel copies the words of a record in any order.
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,9 +38,9 @@ struct JobSnapshot {
   std::vector<std::string> problems;  ///< of record files that can't be read, one line each
 };
 
-/// The names of the jobs that have a folder in `folder` to which a rank was added at or after `changed_since` (seconds
-/// of CLOCK_REALTIME), sorted; empty if it can't be read.
-std::vector<std::string> job_names(const std::string& folder, double changed_since);
+/// The jobs that have a folder in `folder`: names, each with the time at which a record was last added or removed
+/// (nanoseconds of the file system's clock, which need not be that of this process). Empty if it can't be read.
+std::map<std::string, std::int64_t> job_folders(const std::string& folder);
 /// One of them. Empty if it has ended meanwhile.
 JobSnapshot read_job(const std::string& folder, const std::string& name, const ReadOptions& options = {});
 

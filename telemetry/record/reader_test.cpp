@@ -164,15 +164,18 @@ TEST_F(Reader, CurrentAndFinishedCalls) {
   EXPECT_EQ(read_record(path_, {.finished_calls = 1}).operator*().threads[0].finished.size(), 1u);
 }
 
-TEST_F(Reader, FoldersOfEarlierJobsAreLeftOut) {
+TEST_F(Reader, AFolderChangesWhenARecordIsAdded) {
   for (const char* const name : {"old", "new"}) std::filesystem::create_directory(folder_ + "/" + name);
   const timespec times[2] = {{1000, 0}, {1000, 500'000'000}};
   ASSERT_EQ(utimensat(AT_FDCWD, (folder_ + "/old").c_str(), times, 0), 0);
-  EXPECT_EQ(job_names(folder_, 0), (std::vector<std::string>{"new", "old"}));
-  EXPECT_EQ(job_names(folder_, 1000.5), (std::vector<std::string>{"new", "old"}));
-  EXPECT_EQ(job_names(folder_, 1000.6), std::vector<std::string>{"new"});
+  const auto before = job_folders(folder_);
+  EXPECT_EQ(before.size(), 2u);
+  EXPECT_EQ(before.at("old"), 1000'500'000'000);
   write_file(folder_ + "/old/1.record", "");
-  EXPECT_EQ(job_names(folder_, 1000.6), (std::vector<std::string>{"new", "old"}));
+  const auto after = job_folders(folder_);
+  EXPECT_NE(after.at("old"), before.at("old"));
+  EXPECT_EQ(after.at("new"), before.at("new"));
+  EXPECT_TRUE(job_folders(folder_ + "/none").empty());
 }
 
 TEST_F(Reader, ARingKeepsItsLastCalls) {

@@ -20,6 +20,7 @@ class RecordCopies {
   RecordCopies& operator=(RecordCopies&&) = delete;
   ~RecordCopies();
 
+  int file() const noexcept { return file_; }
   const RecordFile& first() const noexcept { return copies_[0]; }
   const RecordFile& second() const noexcept { return copies_[1]; }
   const RecordFile& third() const noexcept { return copies_[2]; }

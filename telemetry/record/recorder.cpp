@@ -58,14 +58,16 @@ Recorder& Recorder::get() noexcept {
 RecordFile* Recorder::open(const char* abi, std::size_t handle_bytes, const char* launch, bool requested) noexcept {
   std::string job;
   try {
-    job = job_name();
+    job = job_name(launch);
   } catch (...) {
     return nullptr;
   }
   remove_stale_records(stale_seconds);
   const Result<RecordFile*> created = create_record(job, &path_);
   if (!created) {
-    (requested ? warn_once : log_info_once)("record", "calls are not recorded: %s", created.error().text.c_str());
+    // Mostly the cause is the same for all ranks of a host; then the first of them says so.
+    const bool said = requested && launcher_local_rank() <= 0;
+    (said ? warn_once : log_info_once)("record", "calls are not recorded: %s", created.error().text.c_str());
     return nullptr;
   }
   RecordFile& file = **created;

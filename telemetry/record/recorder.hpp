@@ -40,7 +40,10 @@ struct ThreadRecorder {
   ThreadRecord* record = nullptr;
   unsigned char* wait_list = nullptr;  ///< in the record file
   std::size_t wait_list_bytes = 0;
-  std::uint64_t checked = 0;  ///< ticks when the rate of calls was last checked; 0: not yet
+  std::uint64_t checked = 0;     ///< ticks when the rate of calls was last checked; 0: not yet
+  std::uint64_t polled_at = 0;   ///< `calls` at the last polling call that found nothing
+  std::uint64_t noted_poll = 0;  ///< poll_key() of the last one that was noted
+  std::uint32_t polls_left = 0;  ///< before they are noted
 
   /// The next call is to be timed.
   bool times_next() const noexcept { return (calls & sampling) == 0; }
@@ -83,10 +86,23 @@ struct ThreadRecorder {
   void begin_wait_list() noexcept { std::atomic_thread_fence(std::memory_order_release); }
   /// The list has the handles for which the next call waits.
   void announce_wait_list(unsigned handles) noexcept { record->wait_list.set(wait_list_of(calls, handles)); }
-  /// A polling call found nothing.
-  void count_poll(std::uint16_t function) noexcept {
+  /// Polling calls without success, and without another call between them, before they are noted: in a program that
+  /// has to wait only a little they cost no more.
+  static constexpr std::uint32_t polls_before_notes = 16;
+  /// A polling call found nothing. `key`: of what it asks for. True if that has to be noted (PollNotes).
+  [[gnu::always_inline]] bool count_poll(std::uint16_t function, std::uint64_t key) noexcept {
     record->polls.add(1);
     record->poll_function.set(function);
+    if (polled_at != calls) {
+      polled_at = calls;
+      polls_left = polls_before_notes;
+      return false;
+    }
+    if (polls_left > 1) {
+      --polls_left;
+      return false;
+    }
+    return polls_left != 0 || key != noted_poll;
   }
 
  private:

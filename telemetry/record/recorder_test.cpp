@@ -20,6 +20,7 @@
 
 #include "telemetry/record/job_folder.hpp"
 #include "telemetry/record/peers.hpp"
+#include "telemetry/record/process_state.hpp"
 #include "telemetry/record/requests.hpp"
 #include "telemetry/record/sites.hpp"
 #include "telemetry/record/watcher.hpp"
@@ -382,21 +383,64 @@ TEST(JobFolder, ARecordIsCreatedWhileOthersRemoveStaleOnes) {
   EXPECT_EQ(failed, 0);
 }
 
+/// The descriptors of a file in this process.
+std::vector<int> descriptors_of(const std::string& path) {
+  std::vector<int> all;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;
+    if (std::filesystem::read_symlink(entry.path(), ignored) == path) all.push_back(std::stoi(entry.path().filename()));
+  }
+  return all;
+}
+
+void close_all(const std::string& path) {
+  for (const int descriptor : descriptors_of(path)) close(descriptor);
+}
+
 /// So that its close precedes those of the descriptors that a launcher looks at.
 TEST(JobFolder, TheRecordStaysOpenUnderAHighNumber) {
   std::string path;
   const Result<RecordFile*> record = create_record("test-" + std::to_string(getpid()), &path);
   ASSERT_TRUE(record);
-  int open_as = -1;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code ignored;
-    if (std::filesystem::read_symlink(entry.path(), ignored) == path) open_as = std::stoi(entry.path().filename());
-  }
+  const std::vector<int> descriptors = descriptors_of(path);
+  ASSERT_EQ(descriptors.size(), 1u);
+  const int open_as = descriptors[0];
   EXPECT_GE(open_as, 200);
   EXPECT_NE(fcntl(open_as, F_GETFD) & FD_CLOEXEC, 0);
   munmap(*record, record_file_bytes);
   close(open_as);
   remove_record(path);
+}
+
+/// Two containers that share /dev/shm, with a process 1 in each.
+TEST(JobFolder, ARecordOfAnotherPidNamespaceStaysAsLongAsItsProcessLives) {
+  const std::string job = "test-" + std::to_string(getpid());
+  std::string other, own, last;
+  const Result<RecordFile*> first = create_record(job, &other);
+  ASSERT_TRUE(first);
+  EXPECT_EQ((*first)->header.locked, 1u);
+  (*first)->header.pid_namespace = own_pid_namespace() + 1;
+  const Result<RecordFile*> second = create_record(job, &own);
+  ASSERT_TRUE(second);
+  EXPECT_NE(own, other);
+  EXPECT_TRUE(std::filesystem::exists(other) && std::filesystem::exists(own));
+  // It ends: nothing refers to its file any more.
+  munmap(*first, record_file_bytes);
+  close_all(other);
+  const Result<RecordFile*> third = create_record(job, &last);
+  ASSERT_TRUE(third);
+  EXPECT_EQ(last, other);
+  for (RecordFile* record : {*second, *third}) munmap(record, record_file_bytes);
+  for (const std::string& path : {own, last}) {
+    close_all(path);
+    remove_record(path);
+  }
+}
+
+TEST(JobFolder, AJobHasTheLaunchersNameIfNoOtherIsKnown) {
+  EXPECT_EQ(job_name(""), "pid-" + std::to_string(getpid()));
+  EXPECT_EQ(job_name("kvs_1_node/../x"), "kvs_1_node_.._x");
+  EXPECT_EQ(job_name("../x"), "_.._x");
 }
 
 TEST(Watcher, IsHereOnlyByItsWholeName) {

@@ -29,7 +29,8 @@ inline std::uint16_t function_number(const std::string& name) {
 
 template <std::size_t size>
 void set_text(char (&field)[size], const std::string& text) {
-  std::snprintf(field, size, "%s", text.c_str());
+  const std::size_t length = text.copy(field, size - 1);
+  field[length] = '\0';
 }
 
 /// Fills the header as after MPI_Init, with MPI_COMM_WORLD as communicator 0 and one thread.
@@ -61,6 +62,7 @@ inline void begin_record(RecordFile& file, int pid, std::uint64_t process_start,
   header.sampling.set(1);
   file.threads[0].tid.set(static_cast<std::uint32_t>(pid));
   CommunicatorRecord& world = file.communicators[0];
+  world.site.set(no_index);
   world.uid.set(1);
   world.size.set(size);
   world.rank.set(rank);

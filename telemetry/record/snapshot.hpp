@@ -13,6 +13,7 @@
 
 #include "telemetry/record/layout.hpp"
 #include "telemetry/record/process_state.hpp"
+#include "telemetry/record/process_wait.hpp"
 
 namespace bestride::inline telemetry {
 
@@ -33,6 +34,14 @@ struct CallSnapshot {
   std::uint32_t site = no_index;
 };
 
+/// As ProbeRecord.
+struct ProbeSnapshot {
+  std::uint16_t function = no_function;
+  std::uint32_t communicator = no_index;
+  std::int32_t peer = no_rank;
+  std::int32_t tag = no_tag;
+};
+
 struct ThreadSnapshot {
   unsigned slot = 0;
   int tid = 0;
@@ -46,10 +55,15 @@ struct ThreadSnapshot {
   std::uint64_t polls = 0;
   std::uint64_t last_left = 0;  ///< ticks
   std::uint16_t poll_function = no_function;
+  /// It polls `probes`, the requests of which it is the poller, and nothing else.
+  bool polled_known = false;
+  bool polls_one = false;  ///< with always the same call
+  std::vector<ProbeSnapshot> probes;
   std::optional<CallSnapshot> current;  ///< only if in_mpi
   std::vector<CallSnapshot> finished;   ///< the last ones, oldest first; calls that can't be read whole are left out
   char state = '?';                     ///< of /proc, see ProcessStatus; '?' if the process has ended or can't be seen
   std::string channel;                  ///< kernel function in which the thread waits, or ""
+  double cpu_seconds = 0;               ///< that the thread has used; 0 if that is not known
 };
 
 /// As CommunicatorRecord; not free, but perhaps freed.
@@ -66,6 +80,23 @@ struct CommunicatorSnapshot {
   std::string name;
   bool freed = false;
   std::uint32_t reductions = 0;  ///< the hash of those among the collective calls
+  std::uint32_t site = no_index;
+  std::int32_t local_size = 0;
+  std::uint32_t side = 0;
+};
+
+/// As EpochRecord.
+struct EpochSnapshot {
+  std::uint32_t window = no_index;  ///< index in the communicators
+  std::int32_t rank = no_rank;      ///< in MPI_COMM_WORLD
+  std::uint32_t posts = 0, starts = 0, completes = 0;
+};
+
+/// As AmountsRecord.
+struct AmountsSnapshot {
+  std::uint32_t communicator = no_index;
+  std::uint32_t ordinal = 0;
+  std::vector<std::uint32_t> sent, received;
 };
 
 /// As RequestRecord.
@@ -78,7 +109,8 @@ struct RequestSnapshot {
   std::int32_t peer = no_rank;
   std::int32_t tag = no_tag;
   std::uint32_t ordinal = 0;
-  std::uint16_t waiter = 0;
+  std::uint16_t waiter = 0;  ///< 1 + the slot of a thread in a call that waits for it; 0: none
+  std::uint16_t poller = 0;  ///< 1 + the slot of a thread that polls it; 0: none
   std::uint16_t handles = 0;
   std::uint32_t number = 0;
 };
@@ -131,6 +163,9 @@ struct MessageSnapshot {
   std::uint64_t posted = 0, waited = 0, completed = 0;  ///< not ascending in a mixture of two messages
 };
 
+/// A process that is outside MPI for so long is looked at more closely.
+constexpr double quiet_seconds = 2;
+
 /// As EndNote; an MPI error only if its thread is still in the call.
 struct EndSnapshot {
   EndKind kind = EndKind::mpi_error;
@@ -144,10 +179,12 @@ struct RankSnapshot {
   std::string job, host, executable, abi, watcher, launch;
   int pid = 0;
   std::uint64_t process_start = 0;
+  std::uint64_t pid_namespace = 0;  ///< 0: not known
   ProcessState state = ProcessState::starting;
   bool alive = false;
   bool visible = false;  ///< alive, and its pid can be looked up in /proc here
   ProcessUse use;        ///< if it is visible
+  ProcessWait wait;      ///< if it is visible and has been outside MPI for `quiet_seconds`
   // For a process that an observer saw end; the reader does not set them.
   int wait_status = -1;  ///< as of waitpid, or from the exit code in the record; -1: not known
   double ended = 0;      ///< when it was seen, seconds of the observer's clock; 0: not known
@@ -170,7 +207,7 @@ struct RankSnapshot {
   std::uint64_t read_at = 0;         ///< ticks when the record was read
   std::uint32_t sampling = 1;
   std::uint64_t threads_dropped = 0, communicators_dropped = 0, requests_dropped = 0, peers_dropped = 0,
-                sites_dropped = 0;
+                epochs_dropped = 0, sites_dropped = 0;
   double ticks_per_record = 0;
   std::uint64_t other_sends = 0, other_receives = 0;  ///< messages that are not in `peers`
   std::uint64_t torn = 0;  ///< communicators and requests left out because they changed while they were read
@@ -178,8 +215,10 @@ struct RankSnapshot {
   std::vector<ThreadSnapshot> threads;
   std::vector<CommunicatorSnapshot> communicators;  ///< by index, ascending
   std::vector<RequestSnapshot> requests;            ///< active ones
-  std::vector<SiteSnapshot> sites;                  ///< at their index
-  std::vector<ModuleSnapshot> modules;              ///< at their index
+  std::vector<EpochSnapshot> epochs;
+  std::optional<AmountsSnapshot> amounts;
+  std::vector<SiteSnapshot> sites;      ///< at their index
+  std::vector<ModuleSnapshot> modules;  ///< at their index
   std::vector<PeerSnapshot> peers;
   std::vector<MessageSnapshot> messages;  ///< the last ones, or a share of them that other ranks have chosen too
 
@@ -200,6 +239,12 @@ struct RankSnapshot {
   bool gone() const noexcept {
     return !alive && (state != ProcessState::finalized || (end && end->kind == EndKind::signal));
   }
+  /// Seconds of the clock of its host (CLOCK_REALTIME).
+  double realtime(std::uint64_t ticks) const noexcept {
+    const double after =
+        ticks >= anchor_ticks ? static_cast<double>(ticks - anchor_ticks) : -static_cast<double>(anchor_ticks - ticks);
+    return 1e-9 * static_cast<double>(anchor_realtime) + after / ticks_per_second;
+  }
   /// From ticks of this record to the time when it was read; 0 if that is in the future or not known.
   double seconds_since(std::uint64_t ticks) const noexcept {
     return ticks > 1 && read_at > ticks ? static_cast<double>(read_at - ticks) / ticks_per_second : 0;
@@ -208,15 +253,16 @@ struct RankSnapshot {
 
 /// Two snapshots of one process.
 inline bool same_process(const RankSnapshot& a, const RankSnapshot& b) noexcept {
-  return a.pid == b.pid && a.process_start == b.process_start && a.host == b.host;
+  return a.pid == b.pid && a.process_start == b.process_start && a.pid_namespace == b.pid_namespace && a.host == b.host;
 }
 
 /// A process, as a key of hash tables.
 struct ProcessKey {
   int pid;
-  std::uint64_t start;
+  std::uint64_t start, pid_namespace;
   std::string host;
-  explicit ProcessKey(const RankSnapshot& rank) : pid(rank.pid), start(rank.process_start), host(rank.host) {}
+  explicit ProcessKey(const RankSnapshot& rank)
+      : pid(rank.pid), start(rank.process_start), pid_namespace(rank.pid_namespace), host(rank.host) {}
   bool operator==(const ProcessKey&) const = default;
 };
 struct ProcessKeyHash {
@@ -224,5 +270,12 @@ struct ProcessKeyHash {
     return std::hash<std::string>()(key.host) ^ (key.start * 0x9e3779b97f4a7c15 + static_cast<unsigned>(key.pid));
   }
 };
+
+/// Null if there is none.
+inline const EpochSnapshot* epoch_with(const RankSnapshot& rank, std::uint32_t window, std::int32_t other) noexcept {
+  for (const EpochSnapshot& epoch : rank.epochs)
+    if (epoch.window == window && epoch.rank == other) return &epoch;
+  return nullptr;
+}
 
 }  // namespace bestride::inline telemetry

@@ -20,20 +20,32 @@ void visit_call(Archive& archive, Call& c) {
 
 constexpr auto call = [](auto& archive, auto& c) { visit_call(archive, c); };
 
+constexpr auto probe = [](auto& archive, auto& p) { archive(p.function, p.communicator, p.peer, p.tag); };
+
 constexpr auto thread = [](auto& archive, auto& t) {
-  archive(t.slot, t.tid, t.in_mpi, t.moving, t.torn, t.calls, t.polls, t.last_left, t.poll_function, t.state,
-          t.channel);
+  archive(t.slot, t.tid, t.in_mpi, t.moving, t.torn, t.calls, t.polls, t.last_left, t.poll_function, t.state, t.channel,
+          t.cpu_seconds);
+  archive(t.polled_known, t.polls_one);
+  archive.list(t.probes, max_probes, probe);
   archive.maybe(t.current, call);
   archive.list(t.finished, main_ring_size, call);
 };
 
 constexpr auto communicator = [](auto& archive, auto& c) {
   archive(c.index, c.uid, c.parent_uid, c.collectives, c.size, c.rank, c.first_member, c.stride, c.kind, c.name,
-          c.freed, c.reductions);
+          c.freed, c.reductions, c.site, c.local_size, c.side);
+};
+
+constexpr auto epoch = [](auto& archive, auto& e) { archive(e.window, e.rank, e.posts, e.starts, e.completes); };
+
+constexpr auto amounts = [](auto& archive, auto& m) {
+  archive(m.communicator, m.ordinal);
+  for (auto* const list : {&m.sent, &m.received})
+    archive.list(*list, max_amounts, [](auto& a, auto& value) { a(value); });
 };
 
 constexpr auto request = [](auto& archive, auto& r) {
-  archive(r.key, r.posted, r.bytes, r.function, r.communicator, r.peer, r.tag, r.ordinal, r.waiter, r.handles,
+  archive(r.key, r.posted, r.bytes, r.function, r.communicator, r.peer, r.tag, r.ordinal, r.waiter, r.poller, r.handles,
           r.number);
 };
 
@@ -63,16 +75,19 @@ constexpr auto end_note = [](auto& archive, auto& e) { archive(e.kind, e.at, e.c
 template <class Archive, class Rank>
 void visit_rank(Archive& archive, Rank& r) {
   archive(r.partial);
-  archive(r.host, r.pid, r.process_start, r.state, r.alive, r.visible, r.use.cpu_seconds, r.use.io_bytes, r.use.sleeps,
-          r.use.queued_seconds, r.use.tracer, r.wait_status, r.ended, r.ended_in_order, r.launch_rank, r.launch_size,
+  archive(r.host, r.pid, r.process_start, r.pid_namespace, r.state, r.alive, r.visible, r.use.cpu_seconds,
+          r.use.io_bytes, r.use.sleeps, r.use.queued_seconds, r.use.tracer, r.wait.call, r.wait.may_be_served,
+          r.wait.may_go_on, r.wait.children, r.wait_status, r.ended, r.ended_in_order, r.launch_rank, r.launch_size,
           r.world_rank, r.world_size, r.functions_known, r.ticks_per_second, r.anchor_ticks, r.anchor_realtime,
           r.read_at, r.sampling, r.threads_dropped, r.communicators_dropped, r.requests_dropped, r.peers_dropped,
-          r.sites_dropped, r.ticks_per_record, r.other_sends, r.other_receives, r.torn);
+          r.epochs_dropped, r.sites_dropped, r.ticks_per_record, r.other_sends, r.other_receives, r.torn);
   archive.maybe(r.end, end_note);
   archive.list(r.threads, max_threads, thread);
   archive.list(r.communicators, max_communicators, communicator);
   archive.list(r.requests, max_requests, request);
   archive.list(r.peers, max_peers, peer);
+  archive.list(r.epochs, max_epochs, epoch);
+  archive.maybe(r.amounts, amounts);
   archive.list(r.messages, max_messages, message);
   if (r.partial) {
     archive.list(r.sites, max_sites, [](auto& a, auto& s) { a(s.calls, s.ticks); });
@@ -90,6 +105,8 @@ bool is_valid(const RankSnapshot& rank) {
     return (!t.current || function_valid(t.current->function)) &&
            std::all_of(t.finished.begin(), t.finished.end(),
                        [&](const CallSnapshot& c) { return function_valid(c.function); }) &&
+           std::all_of(t.probes.begin(), t.probes.end(),
+                       [&](const ProbeSnapshot& p) { return function_valid(p.function); }) &&
            function_valid(t.poll_function) && t.slot < max_threads;
   };
   return rank.state <= ProcessState::finalized && rank.world_rank >= -1 && rank.launch_rank >= -1 &&
@@ -99,7 +116,7 @@ bool is_valid(const RankSnapshot& rank) {
          std::all_of(rank.communicators.begin(), rank.communicators.end(),
                      [](const CommunicatorSnapshot& c) {
                        return c.index < max_communicators && c.kind > CommunicatorKind::free &&
-                              c.kind <= CommunicatorKind::file;
+                              c.kind <= CommunicatorKind::file && c.side <= 1;
                      }) &&
          std::all_of(rank.requests.begin(), rank.requests.end(),
                      [&](const RequestSnapshot& r) { return function_valid(r.function); }) &&
@@ -119,6 +136,8 @@ void remove_unknown_sites(RankSnapshot& rank) {
     if (t.current) check(*t.current);
     for (CallSnapshot& c : t.finished) check(c);
   }
+  for (CommunicatorSnapshot& c : rank.communicators)
+    if (c.site >= rank.sites.size()) c.site = no_index;
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class Random {
   RankSnapshot rank() {
     RankSnapshot r;
     r.path = text(), r.job = text(), r.host = text(), r.executable = text(), r.watcher = text(), r.launch = text();
-    r.pid = number(), r.process_start = any();
+    r.pid = number(), r.process_start = any(), r.pid_namespace = any();
     r.state = static_cast<ProcessState>(below(4));
     r.alive = coin(), r.visible = coin();
     r.use = {static_cast<double>(any()) * 1e-3, any(), any(), static_cast<double>(any()) * 1e-6, number()};
@@ -66,7 +66,10 @@ class Random {
       r.communicators.push_back({static_cast<std::uint32_t>(below(256)), any(), any(),
                                  static_cast<std::uint32_t>(any()), number(), number(), number(), number(),
                                  static_cast<CommunicatorKind>(1 + below(4)), text(), coin(),
-                                 static_cast<std::uint32_t>(any())});
+                                 static_cast<std::uint32_t>(any()), no_index, number(), coin() ? 1u : 0u});
+    for (std::uint64_t i = below(3); i > 0; --i)
+      r.epochs.push_back({static_cast<std::uint32_t>(any()), number(), 3, static_cast<std::uint32_t>(any()), 4});
+    if (coin()) r.amounts = AmountsSnapshot{1, static_cast<std::uint32_t>(any()), {1, unknown_amount}, {2}};
     for (std::uint64_t i = below(5); i > 0; --i)
       r.requests.push_back({any(), any(), any(), function(), static_cast<std::uint32_t>(any()), number(), number(),
                             static_cast<std::uint32_t>(any()), static_cast<std::uint16_t>(any()), 1, 7});

@@ -49,6 +49,13 @@ std::vector<NamedFrame> without_library_frames(const std::vector<NamedFrame>& fr
 /// library: one that these have started for themselves.
 bool is_library_thread(const std::vector<NamedFrame>& frames);
 
+/// True for a frame of the program's own source: not in the C, C++, Fortran, OpenMP, Python or MPI library, nor in
+/// installed headers and packages.
+bool is_program_source(const NamedFrame& frame);
+/// The innermost frame with a line in the program's own source; if there is none, the innermost one with a line; else
+/// null.
+const NamedFrame* program_line(const std::vector<NamedFrame>& frames);
+
 /// True for names that without_library_frames() gives to MPI functions.
 bool is_mpi_function(const std::string& function);
 

@@ -15,6 +15,14 @@ bool is_c_library(const NamedFrame& frame) {
          frame.module.starts_with("libpthread") || frame.module.starts_with("ld-linux");
 }
 
+/// Libraries of compilers and of interpreters.
+bool is_language_library(const NamedFrame& frame) {
+  for (const char* const name : {"libgomp.", "libomp.", "libiomp5.", "libstdc++.", "libc++.", "libc++abi.", "libgcc_s.",
+                                 "libgfortran.", "libquadmath.", "libm.", "libm-2", "libpython", "_ctypes."})
+    if (frame.module.starts_with(name)) return true;
+  return frame.module.starts_with("python") && frame.module.find_first_not_of("0123456789.", 6) == std::string::npos;
+}
+
 /// The first frame that is the program's own: after _start, which has no name in a stripped program, and the functions
 /// of the C library that call main or the function of a thread.
 std::vector<NamedFrame>::const_iterator first_own_frame(const std::vector<NamedFrame>& frames) {
@@ -82,6 +90,21 @@ bool is_library_thread(const std::vector<NamedFrame>& frames) {
         frame.module.starts_with("libuc") || frame.module.starts_with("libfabric");  // UCX: ucs, uct, ucp
     return transport || is_c_library(frame) || is_mpi_frame(frame) || is_bestride(frame);
   });
+}
+
+bool is_program_source(const NamedFrame& frame) {
+  return !is_library_source(frame.file) && !is_language_library(frame) && !is_c_library(frame) &&
+         !is_mpi_frame(frame) && !is_bestride(frame);
+}
+
+const NamedFrame* program_line(const std::vector<NamedFrame>& frames) {
+  const NamedFrame* innermost = nullptr;
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    if (frame->line <= 0) continue;
+    if (is_program_source(*frame)) return &*frame;
+    if (!innermost) innermost = &*frame;
+  }
+  return innermost;
 }
 
 bool is_mpi_function(const std::string& function) { return function.starts_with("MPI_"); }

@@ -4,7 +4,8 @@
 //
 // As in STAT (Arnold et al., "Stack Trace Analysis for Large Scale Debugging", IPDPS 2007): the tree of all stacks from
 // the outermost frame inwards, each node with the set of ranks whose stack passes through it. Frames are the same if
-// their function and module are; lines are not compared, because ranks in one loop are at different lines of it.
+// their function, module and line are. If the frames of one function have more than four lines, they are the same
+// nevertheless: many ranks in one loop are at many lines of it.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,6 +40,10 @@ struct StackNode {
   std::vector<StackNode> children;  ///< most ranks first, then by function
 };
 
+/// Where the thread is: program_line(); without lines the innermost function of the program itself, which is the module
+/// of the outermost frame. Empty if there is none.
+NamedFrame place_of(const RankStack& stack);
+
 /// The roots: main threads before others, whole stacks before cut ones, then most ranks first, then by function. Each
 /// stack ends in exactly one node without children. The same for any order of `stacks`.
 std::vector<StackNode> merge_stacks(const std::vector<RankStack>& stacks);
@@ -54,9 +59,9 @@ struct TreeText {
 };
 /// One line for each node, indented by its depth, at most `most_lines`; outer nodes are preferred to inner ones. The
 /// last line says how many are left out, if any.
-///     ranks 0-15  main > solve (solver.f90:88)
-///       ranks 0-4,6-15  MPI_Allreduce
-///       rank 5          write_checkpoint (io.f90:17) > write
+///     ranks 0-15  main (solver.f90:3)
+///       ranks 0-4,6-15  solve (solver.f90:88) > MPI_Allreduce
+///       rank 5          solve (solver.f90:90) > write_checkpoint (io.f90:17) > write
 std::string tree_text(const std::vector<StackNode>& roots, const TreeText& options);
 
 }  // namespace bestride::inline telemetry

@@ -41,9 +41,32 @@ std::vector<RankStack> sixteen_ranks() {
 
 TEST(StackTree, TextOfAnOutlier) {
   EXPECT_EQ(tree_text(merge_stacks(sixteen_ranks()), {.indent = "  "}),
-            "  16 ranks  main > solve (solver.f90)\n"
-            "    15 ranks  MPI_Allreduce\n"
-            "    rank 5    write_checkpoint (solver.f90:17) > write\n");
+            "  16 ranks  main (solver.f90:3)\n"
+            "    15 ranks  solve (solver.f90:88) > MPI_Allreduce\n"
+            "    rank 5    solve (solver.f90:90) > write_checkpoint (solver.f90:17) > write\n");
+}
+
+TEST(StackTree, TheLineOfAnOuterFunctionIsShownIfItTellsRanksApart) {
+  EXPECT_EQ(tree_text(merge_stacks({{0, "", false, {frame("main", 3), frame("advance", 8), frame("copy", 20)}},
+                                    {1, "", false, {frame("main", 4), frame("advance", 8), frame("copy", 20)}}}),
+                      {}),
+            "rank 0  main (solver.f90:3) > advance > copy (solver.f90:20)\n"
+            "rank 1  main (solver.f90:4) > advance > copy (solver.f90:20)\n");
+}
+
+TEST(StackTree, ManyLinesOfAFunctionAreOneNode) {
+  std::vector<RankStack> stacks;
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    stacks.push_back({rank, "", false, {frame("main", 3), frame("solve", 80 + rank), frame("flux", 7)}});
+    stacks.push_back({rank + 8, "", false, {frame("main", 3), frame("solve", 80 + rank)}});
+  }
+  EXPECT_EQ(merge_stacks(stacks).front().children.size(), 4u);
+  stacks.push_back({4, "", false, {frame("main", 3), frame("solve", 90), frame("flux", 9)}});
+  EXPECT_EQ(tree_text(merge_stacks(stacks), {}),
+            "9 ranks  main > solve (solver.f90)\n"
+            "  4 ranks  solve itself (solver.f90)\n"
+            "  4 ranks  flux (solver.f90:7)\n"
+            "  rank 4   flux (solver.f90:9)\n");
 }
 
 TEST(StackTree, RanksAndLinesAsText) {
@@ -58,11 +81,11 @@ TEST(StackTree, RanksAndLinesAsText) {
 }
 
 TEST(StackTree, AStackThatEndsWhereOthersGoOn) {
-  EXPECT_EQ(tree_text(merge_stacks({stack(0, {"main", "solve", "flux"}),
-                                    stack(1, {"main", "solve", "flux"}),
+  EXPECT_EQ(tree_text(merge_stacks({{0, "", false, {frame("main"), frame("solve", 91), frame("flux")}},
+                                    {1, "", false, {frame("main"), frame("solve", 91), frame("flux")}},
                                     {2, "", false, {frame("main"), frame("solve", 91)}}}),
                       {}),
-            "3 ranks  main > solve\n"
+            "3 ranks  main > solve (solver.f90:91)\n"
             "  2 ranks  flux\n"
             "  rank 2   solve itself (solver.f90:91)\n");
 }
@@ -159,13 +182,51 @@ TEST(StackTree, EachStackEndsInOneLeafInAnyOrder) {
   }
 }
 
+std::size_t threads_of_leaves(const std::vector<StackNode>& nodes) {
+  std::size_t sum = 0;
+  for (const StackNode& node : nodes) sum += node.children.empty() ? node.threads : threads_of_leaves(node.children);
+  return sum;
+}
+
+/// At most so many nodes are neighbours that begin with the same function.
+std::size_t most_alike(const std::vector<StackNode>& nodes) {
+  std::map<std::string, std::size_t> alike;
+  std::size_t most = 0;
+  for (const StackNode& node : nodes) {
+    most = std::max(most, most_alike(node.children));
+    if (node.kind == StackNode::Kind::stack) most = std::max(most, ++alike[node.frames.front().function]);
+  }
+  return most;
+}
+
+TEST(StackTree, FunctionsAtSeveralLinesInAnyOrder) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<RankStack> stacks;
+    const int ranks = 1 + static_cast<int>(random() % 24);
+    const unsigned lines = 1 + random() % 8;
+    for (int rank = 0; rank < ranks; ++rank) {
+      RankStack& made = stacks.emplace_back(RankStack{rank, "", false, {frame("main", 1)}});
+      for (std::size_t depth = random() % 4; depth > 0; --depth)
+        made.frames.push_back(
+            frame(std::string(1, static_cast<char>('a' + random() % 2)), static_cast<int>(1 + random() % lines)));
+    }
+    const auto tree = merge_stacks(stacks);
+    EXPECT_EQ(threads_of_leaves(tree), stacks.size());
+    EXPECT_LE(most_alike(tree), 4u);
+    const std::string whole = tree_text(tree, {.most_lines = 1000});
+    std::shuffle(stacks.begin(), stacks.end(), random);
+    EXPECT_EQ(tree_text(merge_stacks(stacks), {.most_lines = 1000}), whole);
+  }
+}
+
 TEST(StackTree, OuterNodesArePreferredIfLinesAreFew) {
   std::vector<RankStack> stacks = sixteen_ranks();
   for (std::int32_t rank = 0; rank < 4; ++rank) stacks.push_back(stack(rank, {"run", std::to_string(rank)}, "threads"));
   EXPECT_EQ(tree_text(merge_stacks(stacks), {.most_lines = 5}),
-            "16 ranks  main > solve (solver.f90)\n"
-            "  15 ranks  MPI_Allreduce\n"
-            "  rank 5    write_checkpoint (solver.f90:17) > write\n"
+            "16 ranks  main (solver.f90:3)\n"
+            "  15 ranks  solve (solver.f90:88) > MPI_Allreduce\n"
+            "  rank 5    solve (solver.f90:90) > write_checkpoint (solver.f90:17) > write\n"
             "4 ranks   [threads] run\n"
             "and 4 more parts of the tree\n");
   EXPECT_EQ(tree_text(merge_stacks(stacks), {.most_lines = 1}), "8 parts of the tree\n");
@@ -238,6 +299,43 @@ TEST(LibraryFrames, EntriesOfThePreloadLibraryAreTheMpiFunction) {
               ElementsAre("main", "MPI_Barrier"));
   EXPECT_THAT(kept({frame("clone3", 0, c), frame("bestride::progress", 0, bestride_library)}),
               ElementsAre("in libbestride-mpich.so"));
+}
+
+/// With the file of a library or of the program.
+NamedFrame at(const std::string& function, const std::string& file, int line, const std::string& module = "solver") {
+  return {function, module, file, line};
+}
+
+TEST(ProgramLine, IsTheInnermostInTheProgramsOwnSource) {
+  const auto line = [](const std::vector<NamedFrame>& frames) {
+    const NamedFrame* const found = program_line(frames);
+    return found ? frame_text(*found) : "";
+  };
+  const NamedFrame main = at("main", "/home/me/solver.cpp", 9), load = at("load", "../mesh.cpp", 3);
+  EXPECT_EQ(line({main, load, at("std::map::at", "/usr/include/c++/12/bits/stl_map.h", 551), frame("abort", 0, c)}),
+            "load (mesh.cpp:3)");
+  EXPECT_EQ(line({main, load, at("GOMP_parallel", "parallel.c", 178, "libgomp.so.1.0.0"),
+                  at("pthread_join", "./nptl/pthread_join_common.c", 4, c)}),
+            "load (mesh.cpp:3)");
+  EXPECT_EQ(line({at("main", "program.py", 54, ""), at("Condition.wait", "/usr/lib/python3.11/threading.py", 327, "")}),
+            "main (program.py:54)");
+  EXPECT_EQ(line({at("main", "program.py", 54, ""), at("Py_Exit", "Python/pylifecycle.c", 2944, "libpython3.11.so.1.0"),
+                  at("pause", "x.c", 3, "python3.11")}),
+            "main (program.py:54)");
+  EXPECT_EQ(line({frame("main"), at("run", "/usr/lib/python3.11/threading.py", 982, ""), frame("poll", 0, c)}),
+            "run (threading.py:982)");
+  EXPECT_EQ(line({frame("main"), frame("solve")}), "");
+}
+
+TEST(ProgramLine, PlaceWithoutLinesIsInTheProgramItself) {
+  const auto place = [](bool cut, const std::vector<NamedFrame>& frames) {
+    return place_of({0, "", cut, frames}).function;
+  };
+  const NamedFrame product = frame("dgemm_", 0, "libopenblas.so.0");
+  EXPECT_EQ(place(false, {frame("main"), frame("solve"), product, frame("memcpy", 0, c)}), "solve");
+  EXPECT_EQ(place(false, {frame("main"), frame("solve", 88), frame("step"), product}), "solve");
+  EXPECT_EQ(place(true, {product, frame("memcpy", 0, c)}), "") << "which module is the program's is not known";
+  EXPECT_EQ(place(false, {}), "");
 }
 
 }  // namespace

@@ -3,14 +3,17 @@
 
 #include <dirent.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -18,6 +21,7 @@
 #include <system_error>
 #include <thread>
 
+#include "telemetry/record/forbidden_call.hpp"
 #include "telemetry/record/process_state.hpp"
 #include "telemetry/stacks/refusal.hpp"
 
@@ -41,6 +45,28 @@ bool has_ended(int pid, int tid) {
   return !status.exists || status.state == 'Z' || status.state == 'X';
 }
 
+/// /proc/PID/mem.
+class MemoryFile {
+ public:
+  MemoryFile() = default;
+  ~MemoryFile() {
+    if (file_ >= 0) close(file_);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  /// As pread().
+  ssize_t read(int pid, void* into, std::size_t bytes, std::uint64_t address) noexcept {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    if (file_ < 0) file_ = open(path, O_RDONLY | O_CLOEXEC);
+    return file_ < 0 ? -1 : pread(file_, into, bytes, static_cast<off_t>(address));
+  }
+
+ private:
+  int file_ = -1;
+};
+
 /// Copies threads of one process. One thread of this process at a time uses it.
 class Tracer {
  public:
@@ -50,7 +76,8 @@ class Tracer {
         page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
         map_(memory_map(pid)),
         deadline_(Clock::now() + options.process_wait),
-        buffer_(std::max(options.stack_bytes, page_)) {}  // written, to avoid page faults during a stop
+        buffer_(std::max(options.stack_bytes, page_)),  // written, to avoid page faults during a stop
+        deadly_read_(read_is_deadly()) {}
 
   /// True if this process traces nothing afterwards. False: the calling thread must end.
   [[nodiscard]] bool copy(int tid) {
@@ -97,6 +124,11 @@ class Tracer {
   bool other_word_size() const noexcept { return other_word_size_; }
 
  private:
+  static bool read_is_deadly() {
+    static const bool deadly = call_is_deadly(SYS_process_vm_readv);
+    return deadly;
+  }
+
   ThreadCopy& add(int tid) {
     result_.threads.emplace_back().tid = tid;
     return result_.threads.back();
@@ -130,6 +162,8 @@ class Tracer {
     other_word_size_ = other_word_size_ || other_size;
     if (read && !other_size) {
       ThreadCopy& copy = add(tid);
+      if (copied == 0 && read_error_ != 0)
+        copy.problem = std::string("its stack can't be read: ") + std::strerror(read_error_);
       copy.registers = registers;
       copy.stack_begin = begin;
       copy.mapping = mapping;
@@ -154,7 +188,12 @@ class Tracer {
         planned += part;
       }
       iovec to{buffer_.data() + done, planned};
-      const ssize_t now = process_vm_readv(pid_, &to, 1, parts, count, 0);
+      ssize_t now = deadly_read_ ? -1 : process_vm_readv(pid_, &to, 1, parts, count, 0);
+      // A seccomp filter may forbid this call alone.
+      if (deadly_read_ || (now < 0 && errno != EFAULT)) {
+        now = memory_.read(pid_, to.iov_base, planned, begin + done);
+        if (now < 0) read_error_ = errno;
+      }
       if (now <= 0) break;
       done += static_cast<std::size_t>(now);
       if (static_cast<std::size_t>(now) < planned) break;
@@ -169,6 +208,9 @@ class Tracer {
   const Clock::time_point deadline_;
   std::vector<unsigned char> buffer_;
   ProcessCopy result_;
+  const bool deadly_read_;  ///< process_vm_readv
+  MemoryFile memory_;
+  int read_error_ = 0;  ///< errno, if the kernel forbids reading
   bool refused_ = false, other_word_size_ = false;
 };
 
@@ -197,6 +239,8 @@ Result<ProcessCopy> copy_threads(int pid, const StackOptions& options) {
   if (status.state == 'Z' || status.state == 'X') return Error{process + " has ended"};
   if (pid == getpid()) return Error{process + " is this one, and a process can't trace itself"};
 
+  static const bool deadly = call_is_deadly(SYS_ptrace);
+  if (deadly) return Error{process + " can't be traced: a seccomp filter ends those that call ptrace"};
   Tracer tracer(pid, options);
   std::set<int> known;
   try {

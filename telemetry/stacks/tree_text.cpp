@@ -20,8 +20,8 @@ std::string place_text(const NamedFrame& frame) {
 }
 
 /// "main > solve (solver.f90:88) > MPI_Allreduce". Source lines: of the last frame, and of those that call MPI or a
-/// library of which no lines are known.
-std::string chain_text(const std::vector<NamedFrame>& frames) {
+/// library of which no lines are known; of the first one if `with_first_line`.
+std::string chain_text(const std::vector<NamedFrame>& frames, bool with_first_line) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     std::size_t same = 1;
@@ -30,7 +30,8 @@ std::string chain_text(const std::vector<NamedFrame>& frames) {
     std::string word = fitted(frame.function, most_name_columns);
     if (same > 1) word += " x" + std::to_string(same);
     const bool last = i + 1 == frames.size();
-    if (!is_mpi_function(frame.function) && (last || frames[i + 1].file.empty())) word += place_text(frame);
+    if (!is_mpi_function(frame.function) && (last || frames[i + 1].file.empty() || (with_first_line && words.empty())))
+      word += place_text(frame);
     words.push_back(word);
   }
   if (words.size() > first_frames + last_frames + 1) {
@@ -44,12 +45,20 @@ std::string chain_text(const std::vector<NamedFrame>& frames) {
   return text;
 }
 
-std::string content(const StackNode& node) {
+/// True if a neighbour of the node is in the same function, at another line.
+bool differs_by_line(const StackNode& node, const std::vector<StackNode>& neighbours) {
+  return std::any_of(neighbours.begin(), neighbours.end(), [&](const StackNode& other) {
+    return &other != &node && !other.frames.empty() && !node.frames.empty() &&
+           other.frames.front().function == node.frames.front().function;
+  });
+}
+
+std::string content(const StackNode& node, const std::vector<StackNode>& neighbours) {
   if (node.kind == StackNode::Kind::itself)
     return fitted(node.place.function, most_name_columns) + " itself" + place_text(node.place);
   std::string text = node.thread.empty() ? "" : "[" + fitted(node.thread, 20) + "] ";
   if (node.cut) text += "(outer frames missing) ... > ";
-  return text + chain_text(node.frames);
+  return text + chain_text(node.frames, differs_by_line(node, neighbours));
 }
 
 std::size_t count(const std::vector<StackNode>& nodes) {
@@ -103,7 +112,7 @@ class Tree {
       if (!chosen_.contains(&node)) continue;
       std::string text = label(node);
       if (text.size() < width) text.resize(width, ' ');
-      text_ += options_.indent + std::string(2 * depth, ' ') + text + "  " + content(node) + "\n";
+      text_ += options_.indent + std::string(2 * depth, ' ') + text + "  " + content(node, nodes) + "\n";
       print(node.children, depth + 1);
     }
   }

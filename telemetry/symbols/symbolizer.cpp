@@ -85,6 +85,20 @@ SourceLocation call_site(Dwarf_Die* unit, Dwarf_Die* die) {
   return location;
 }
 
+/// Finds the innermost scope below `die` that has the address. Unlike dwarf_getscopes also that of a function whose
+/// entry is inside of another function's, where its code is not: regions of OpenMP, procedures of Fortran after
+/// "contains".
+bool find_nested(Dwarf_Die* die, Dwarf_Addr address, Dwarf_Die* found) {
+  Dwarf_Die child;
+  if (dwarf_child(die, &child) != 0) return false;
+  do {
+    const bool here = dwarf_haspc(&child, address) > 0;
+    if (here) *found = child;
+    if (find_nested(&child, address, found) || here) return true;
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return false;
+}
+
 /// Where the address is, by the line table and the scopes around it.
 std::vector<SourceLocation> find_in_dwarf(Dwfl_Module* module, Dwarf_Addr address) {
   std::vector<SourceLocation> frames;
@@ -96,9 +110,14 @@ std::vector<SourceLocation> find_in_dwarf(Dwfl_Module* module, Dwarf_Addr addres
     if (const char* const file = dwfl_lineinfo(line, nullptr, &here.line, nullptr, nullptr, nullptr)) here.file = file;
   Dwarf_Die* scopes = nullptr;
   const int count = dwarf_getscopes(unit, address - bias, &scopes);
+  Dwarf_Die innermost;
+  bool is_known = count > 0;
+  if (is_known) innermost = scopes[0];
+  if (!is_known || dwarf_tag(&innermost) == DW_TAG_compile_unit)
+    is_known = find_nested(unit, address - bias, &innermost);
   // dwarf_getscopes takes the callers of an inlined function from where it was defined; the tree has the right ones.
   Dwarf_Die* around = nullptr;
-  const int depth = count > 0 ? dwarf_getscopes_die(&scopes[0], &around) : 0;
+  const int depth = is_known ? dwarf_getscopes_die(&innermost, &around) : 0;
   for (int i = 0; i < depth; ++i) {
     const int tag = dwarf_tag(&around[i]);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;

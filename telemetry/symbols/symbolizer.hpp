@@ -49,4 +49,8 @@ class Symbolizer {
 /// itself. Arguments are dropped.
 std::string readable_function(const std::string& linkage_name);
 
+/// True for a source file that is not the program's own: headers that are installed (of the C++ library, of packages),
+/// Python's own library and its packages. The file as the compiler or the interpreter names it.
+bool is_library_source(const std::string& file);
+
 }  // namespace bestride::inline telemetry

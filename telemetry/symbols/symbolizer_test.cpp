@@ -59,6 +59,17 @@ TEST_F(Symbols, FortranProceduresOfAModule) {
   EXPECT_EQ(lookup.frames[0].line, 15);
 }
 
+TEST_F(Symbols, FunctionsInsideOfFunctions) {
+  if (!dlsym(library_, "sample_nested")) GTEST_SKIP() << "the compiler has no nested functions";
+  const SymbolLookup lookup = symbolizer_.find(path(), {}, address_of("sample_nested"));
+  ASSERT_EQ(lookup.frames.size(), 2u) << lookup.problem;
+  EXPECT_EQ(lookup.frames[0].function, "read_block");
+  EXPECT_EQ(base(lookup.frames[0].file), "sample_nested.c");
+  EXPECT_EQ(lookup.frames[0].line, 7);
+  EXPECT_EQ(lookup.frames[1].function, "region");
+  EXPECT_EQ(lookup.frames[1].line, 14);
+}
+
 TEST_F(Symbols, AnotherBuildIdIsRefused) {
   const std::uint8_t wrong[20] = {1, 2, 3};
   const SymbolLookup lookup = symbolizer_.find(path(), wrong, address_of("sample_call"));
@@ -102,6 +113,21 @@ TEST_F(Symbols, FilesWithoutSymbols) {
   EXPECT_FALSE(symbolizer_.find(std::string(name) + "", {}, 1).problem.empty());
   unlink(name);
   EXPECT_FALSE(symbolizer_.find(path(), {}, ~std::uint64_t{0} / 2).problem.empty());
+}
+
+TEST(LibrarySource, FilesOfLanguagesAndInstalledPackages) {
+  for (const char* const file :
+       {"/usr/include/c++/12/bits/stl_map.h", "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h",
+        "/opt/gcc-13/include/c++/13/mutex", "/opt/gcc/lib/gcc/x86_64-pc-linux-gnu/13/include/immintrin.h",
+        "/usr/lib/x86_64-linux-gnu/mpich/include/mpicxx.h", "/usr/local/include/eigen3/Eigen/src/Core/Product.h",
+        "/root/.pyenv/versions/3.11.7/lib/python3.11/threading.py", "/opt/py/lib64/python3.9/queue.py",
+        "/home/me/venv/lib/python3.11/site-packages/mpi4py/run.py", "/usr/lib/python3/dist-packages/numpy/core.py",
+        "<frozen runpy>", "src/mpi4py/MPI.src/msgbuffer.pxi"})
+    EXPECT_TRUE(is_library_source(file)) << file;
+  for (const char* const file : {"program.py", "/home/me/solver/src/solver.f90", "../mesh.c",
+                                 "/usr/src/solver/main.cpp", "/usr/local/src/main.cpp", "/home/me/mpi4py/program.py",
+                                 "/home/me/lib/python/solver.py", "/home/me/include/mesh.hpp", "<string>", ""})
+    EXPECT_FALSE(is_library_source(file)) << file;
 }
 
 TEST(ReadableFunction, NamesOfCompilers) {

@@ -47,7 +47,11 @@ CallKind kind_of_collective(std::string_view stem) {
 CallKind find_kind(std::uint16_t function, bool collective) {
   const std::string stem = stem_of(function);
   if (stem == "finalize") return CallKind::finalize;
-  if (stem == "win_lock") return CallKind::lock;
+  if (one_of(stem, {"win_lock", "win_lock_all"})) return CallKind::lock;
+  if (one_of(stem, {"win_start", "win_complete"})) return CallKind::access;
+  if (one_of(stem, {"win_wait", "win_test"})) return CallKind::exposure;
+  if (group_of(function) == "one-sided" || one_of(stem, {"win_flush", "win_flush_local", "win_unlock"}))
+    return CallKind::one_sided;
   if (collective) return kind_of_collective(stem);
   const std::string_view group = group_of(function);
   if (group.starts_with("p2p-") || group == "partitioned" || group == "probe") {
@@ -60,8 +64,7 @@ CallKind find_kind(std::uint16_t function, bool collective) {
   if (one_of(stem, {"waitany", "waitsome"})) return CallKind::wait_any;
   if (group.starts_with("collective-") || group.starts_with("neighborhood-") || group == "synchronisation")
     return kind_of_collective(stem);
-  if (one_of(group, {"communicator", "topology", "window", "file", "io", "process", "init", "one-sided", "session",
-                     "bsend-buffer"}))
+  if (one_of(group, {"communicator", "topology", "window", "file", "io", "process", "init", "session", "bsend-buffer"}))
     return CallKind::other;
   return CallKind::local;
 }

@@ -20,8 +20,25 @@ struct Rules {
   bool reduces = false;      ///< every rank gives the same operation
 };
 
-constexpr const char* equal_bytes[] = {"MPI_Bcast",      "MPI_Ibcast", "MPI_Reduce", "MPI_Ireduce", "MPI_Allreduce",
-                                       "MPI_Iallreduce", "MPI_Scan",   "MPI_Iscan",  "MPI_Exscan",  "MPI_Iexscan"};
+// Not MPI_Scatter: what is recorded of it counts at the root only.
+constexpr const char* equal_bytes[] = {"MPI_Bcast",
+                                       "MPI_Ibcast",
+                                       "MPI_Reduce",
+                                       "MPI_Ireduce",
+                                       "MPI_Allreduce",
+                                       "MPI_Iallreduce",
+                                       "MPI_Scan",
+                                       "MPI_Iscan",
+                                       "MPI_Exscan",
+                                       "MPI_Iexscan",
+                                       "MPI_Gather",
+                                       "MPI_Igather",
+                                       "MPI_Allgather",
+                                       "MPI_Iallgather",
+                                       "MPI_Alltoall",
+                                       "MPI_Ialltoall",
+                                       "MPI_Reduce_scatter_block",
+                                       "MPI_Ireduce_scatter_block"};
 
 Rules rules_of(std::uint16_t function, std::map<std::string, std::uint16_t>& first) {
   const std::string name = function_name(function);
@@ -81,11 +98,18 @@ void sort_variants(std::vector<CollectiveMismatch::Variant>& variants) {
 std::string variant_text(const CollectiveMismatch::Variant& variant) {
   std::string text = function_name(variant.function);
   if (variant.root >= 0) text += " root " + std::to_string(variant.root);
+  if (variant.root == root_rank) text += " root MPI_ROOT";
+  if (variant.root == null_rank) text += " root MPI_PROC_NULL";
   if (const char* const operation = name(reduction_op_of(variant.reduction)); *operation)
     text += std::string(" ") + operation;
   if (const char* const type = name(type_of(variant.reduction)); *type) text += std::string(" of ") + type;
   if (variant.bytes > 0) text += ", " + bytes_text(variant.bytes);
   return text;
+}
+
+std::string pair_text(const CollectiveMismatch::Pair& pair) {
+  return "rank " + std::to_string(pair.from) + " sends " + bytes_text(pair.sent) + " to rank " +
+         std::to_string(pair.to) + ", which expects " + bytes_text(pair.expected);
 }
 
 }  // namespace bestride::inline telemetry

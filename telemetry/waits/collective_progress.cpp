@@ -38,14 +38,12 @@ const CollectiveProgress::Call& CollectiveProgress::call(const CommunicatorSnaps
   Call& call = at->second;
   if (!is_new) return call;
   const std::vector<Members::Member>& seen = members(communicator);
-  call.unseen = std::max(0, communicator.size - static_cast<std::int32_t>(seen.size()));
+  call.unseen = std::max(0, member_count(communicator) - static_cast<std::int32_t>(seen.size()));
   std::vector<std::int32_t> missing;
   for (const Members::Member& member : seen) switch (has_begun(member, communicator, ordinal)) {
       case Begun::yes: break;
       case Begun::unknown: ++call.unseen; break;
-      case Begun::no:
-        missing.push_back(member.world_rank);
-        call.missing_members.emplace_back(member.member, member.world_rank);
+      case Begun::no: missing.push_back(member.world_rank); call.missing_members.push_back(member);
     }
   call.missing = std::move(missing);
   return call;

@@ -21,10 +21,9 @@ class CollectiveProgress {
   const std::vector<Members::Member>& members(const CommunicatorSnapshot& communicator);
 
   struct Call {
-    RankSet missing;  ///< in MPI_COMM_WORLD: surely not begun
-    std::vector<std::pair<std::int32_t, std::int32_t>>
-        missing_members;      ///< the same: rank in the communicator, world rank
-    std::int32_t unseen = 0;  ///< members that may not have begun: without a record, or not known
+    RankSet missing;                               ///< in MPI_COMM_WORLD: surely not begun
+    std::vector<Members::Member> missing_members;  ///< the same
+    std::int32_t unseen = 0;                       ///< members that may not have begun: without a record, or not known
   };
   /// The collective call `ordinal` of a communicator.
   const Call& call(const CommunicatorSnapshot& communicator, std::uint32_t ordinal);

@@ -20,9 +20,7 @@ std::int32_t evenly_spaced_member(const CommunicatorSnapshot& c, std::int32_t wo
 bool is_evenly_spaced(const CommunicatorSnapshot& c) { return c.first_member >= 0 && (c.stride != 0 || c.size == 1); }
 
 std::int32_t world_rank_of(const CommunicatorSnapshot& communicator, std::int32_t member) {
-  if (!is_evenly_spaced(communicator) || member < 0 || member >= communicator.size ||
-      communicator.kind == CommunicatorKind::inter)
-    return -1;
+  if (!is_evenly_spaced(communicator) || member < 0 || member >= communicator.size) return -1;
   const std::int64_t rank = communicator.first_member + std::int64_t{member} * communicator.stride;
   return rank >= 0 && rank <= INT32_MAX ? static_cast<std::int32_t>(rank) : -1;
 }
@@ -44,7 +42,8 @@ Members::Members(std::span<const RankSnapshot> job) : job_(job) {
     for (const CommunicatorSnapshot& record : rank->communicators) {
       if (record.uid == 0) continue;
       by_uid_[record.uid].push_back({rank, &record});
-      if (!is_evenly_spaced(record)) scattered_[record.uid].emplace_back(record.rank, number);
+      if (!is_evenly_spaced(record) || record.kind == CommunicatorKind::inter)
+        scattered_[group_key(record, record.side)].emplace_back(record.rank, number);
     }
   for (auto& [uid, members] : scattered_) std::sort(members.begin(), members.end());
 }
@@ -64,10 +63,9 @@ const RankSnapshot* Members::find(std::int32_t world_rank) const noexcept {
 }
 
 std::int32_t Members::world_rank(const CommunicatorSnapshot& communicator, std::int32_t member) const {
-  // The ranks of an intercommunicator's calls are those of the other group, which no record describes.
-  if (member < 0 || member >= communicator.size || communicator.kind == CommunicatorKind::inter) return -1;
+  if (member < 0 || member >= communicator.size) return -1;
   if (is_evenly_spaced(communicator)) return world_rank_of(communicator, member);
-  const auto known = scattered_.find(communicator.uid);
+  const auto known = scattered_.find(group_key(communicator, 1 - communicator.side));
   if (known == scattered_.end()) return -1;
   const auto at = std::lower_bound(known->second.begin(), known->second.end(), std::pair(member, INT32_MIN));
   return at != known->second.end() && at->first == member ? at->second : -1;

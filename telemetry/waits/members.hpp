@@ -16,6 +16,10 @@ namespace bestride::inline telemetry {
 
 /// The members are described by two numbers.
 bool is_evenly_spaced(const CommunicatorSnapshot& communicator);
+/// All members, of an intercommunicator those of both groups.
+inline std::int32_t member_count(const CommunicatorSnapshot& communicator) {
+  return communicator.size + communicator.local_size;
+}
 /// World rank of a member of such a communicator; -1 if it is another one, or has no such member.
 std::int32_t world_rank_of(const CommunicatorSnapshot& communicator, std::int32_t member);
 
@@ -33,14 +37,15 @@ class Members {
   std::size_t position(std::int32_t world_rank) const noexcept;
   /// The snapshot of a world rank; null if there is none.
   const RankSnapshot* find(std::int32_t world_rank) const noexcept;
-  /// World rank of a member; -1 if it is not known or out of range.
+  /// World rank of a rank that calls on the communicator name; -1 if it is not known or out of range.
   std::int32_t world_rank(const CommunicatorSnapshot& communicator, std::int32_t member) const;
 
   struct Member {
-    std::int32_t member;  ///< rank in the communicator
+    std::int32_t member;  ///< rank in the communicator, of an intercommunicator in the own group
     std::int32_t world_rank;
     const RankSnapshot* rank;
-    const CommunicatorSnapshot* record;  ///< the member's own record of the communicator, or null
+    const CommunicatorSnapshot*
+        record;  ///< the member's own record of the communicator, or null; of an intercommunicator never null
   };
   /// The members that have records. Not for communicators whose uid is 0.
   std::vector<Member> seen(const CommunicatorSnapshot& communicator) const;
@@ -53,7 +58,11 @@ class Members {
   std::span<const RankSnapshot> job_;
   std::vector<std::pair<std::int32_t, const RankSnapshot*>> ranks_;  ///< ascending
   std::map<std::uint64_t, std::vector<Own>> by_uid_;                 ///< by world rank
-  /// World ranks of the members of communicators that are not evenly spaced, by rank there.
+  /// World ranks of the members of communicators that are not evenly spaced, by rank there. The key is the uid, for
+  /// each group of an intercommunicator another one.
+  static std::uint64_t group_key(const CommunicatorSnapshot& communicator, std::uint32_t side) {
+    return communicator.kind == CommunicatorKind::inter ? ~communicator.uid + side : communicator.uid;
+  }
   std::map<std::uint64_t, std::vector<std::pair<std::int32_t, std::int32_t>>> scattered_;
 };
 

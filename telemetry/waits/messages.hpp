@@ -35,11 +35,20 @@ void each_message(const RequestSnapshot& request, Visit visit) {
   if (kind == CallKind::send || kind == CallKind::receive)
     visit(Message{kind, request.function, request.communicator, request.peer, request.tag, request.bytes});
 }
-/// For those that a rank is in or has posted.
+/// For those that it probes in turn.
+template <class Visit>
+void each_polled_probe(const ThreadSnapshot& thread, Visit visit) {
+  if (thread.polling)
+    for (const ProbeSnapshot& probe : thread.probes)
+      visit(Message{CallKind::receive, probe.function, probe.communicator, probe.peer, probe.tag, 0});
+}
+/// For those that a rank is in or has posted, or that it probes in turn.
 template <class Visit>
 void each_posted_message(const RankSnapshot& rank, Visit visit) {
-  for (const ThreadSnapshot& thread : rank.threads)
+  for (const ThreadSnapshot& thread : rank.threads) {
     if (thread.current) each_message(*thread.current, visit);
+    each_polled_probe(thread, visit);
+  }
   for (const RequestSnapshot& request : rank.requests) each_message(request, visit);
 }
 

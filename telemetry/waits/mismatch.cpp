@@ -2,6 +2,7 @@
 #include "telemetry/waits/mismatch.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace bestride::inline telemetry {
 namespace {
@@ -11,8 +12,7 @@ const CommunicatorSnapshot* comparable(const RankSnapshot& rank, std::uint32_t c
                                        std::uint16_t function) {
   if (ordinal == 0 || function == no_function) return nullptr;
   const CommunicatorSnapshot* const known = rank.communicator(communicator);
-  // In an intercommunicator, members may pass different roots.
-  return known && known->uid != 0 && known->kind != CommunicatorKind::inter ? known : nullptr;
+  return known && known->uid != 0 ? known : nullptr;
 }
 
 /// Calls visit(rank, communicator, ordinal, call) for the collective calls of all ranks.
@@ -36,15 +36,102 @@ void each_call(const Members& members, bool finished, Visit visit) {
   }
 }
 
-struct Compared {
-  std::string name;
-  std::vector<CollectiveMismatch::Variant> variants;
-};
+/// A member's call agrees with this root of an intercommunicator's call.
+bool agrees(const ComparedCalls::Call& call, std::uint32_t side, std::int32_t member) {
+  const std::int32_t root = call.call.root;
+  if (call.side != side) return root == member;
+  return root == (call.member == member ? root_rank : null_rank);
+}
 
 }  // namespace
 
+void ComparedCalls::add(const RankSnapshot& rank, const CommunicatorSnapshot& communicator,
+                        const CollectiveCall& call) {
+  name_ = communicator.name;
+  inter_ = communicator.kind == CommunicatorKind::inter;
+  members_ = std::max(members_, static_cast<std::size_t>(member_count(communicator)));
+  CollectiveCall compared = call;
+  if (inter_) {
+    // Members may pass different roots, and their groups different amounts.
+    compared.bytes = 0;
+    std::erase_if(calls_, [&](const Call& each) { return each.rank == rank.world_rank; });
+    calls_.push_back({rank.world_rank, communicator.rank, communicator.side, compared});
+    sizes_[communicator.side] = communicator.local_size;
+    sizes_[1 - communicator.side] = communicator.size;
+    compared.root = no_rank;
+  }
+  add_to_variants(variants_, compared, rank.world_rank);
+}
+
+std::size_t ComparedCalls::made() const noexcept {
+  std::size_t made = 0;
+  for (const auto& variant : variants_) made += variant.ranks.size();
+  return made;
+}
+
+std::optional<CollectiveMismatch> ComparedCalls::mismatch(const CollectiveInstance& instance) && {
+  std::vector<std::int32_t> culprits;
+  if (variants_.size() == 1 && inter_ && calls_[0].call.root != no_rank && !find_root(culprits)) {
+    variants_.clear();
+    for (const Call& each : calls_) {
+      const auto same = std::find_if(variants_.begin(), variants_.end(),
+                                     [&](const auto& variant) { return variant.root == each.call.root; });
+      auto& variant =
+          same != variants_.end()
+              ? *same
+              : variants_.emplace_back(CollectiveMismatch::Variant{each.call.function, each.call.root, 0, 0, {}});
+      variant.ranks.insert(std::lower_bound(variant.ranks.begin(), variant.ranks.end(), each.rank), each.rank);
+    }
+  } else if (variants_.size() < 2) {
+    return std::nullopt;
+  }
+  sort_variants(variants_);
+  CollectiveMismatch result{instance.communicator, name_, instance.ordinal, std::move(variants_), 0, {}, {}};
+  result.culprits = std::move(culprits);
+  return result;
+}
+
+/// True if one root fits the calls of all members of an intercommunicator that have made theirs. If none does,
+/// `culprits` become the ranks that do not fit the root that fits most.
+bool ComparedCalls::find_root(std::vector<std::int32_t>& culprits) const {
+  constexpr std::size_t most_roots = 64;  // bounds the time
+  std::vector<std::pair<std::uint32_t, std::int32_t>> roots;
+  const auto add = [&](std::uint32_t side, std::int32_t member) {
+    const std::pair root{side, member};
+    if (roots.size() < most_roots && std::find(roots.begin(), roots.end(), root) == roots.end()) roots.push_back(root);
+  };
+  std::size_t null[2] = {0, 0}, made[2] = {0, 0};
+  for (const Call& each : calls_) {
+    ++made[each.side];
+    if (each.call.root == root_rank) add(each.side, each.member);
+    if (each.call.root >= 0) add(1 - each.side, each.call.root);
+    if (each.call.root == null_rank) ++null[each.side];
+  }
+  // A member that has not made its call yet may be the root.
+  for (const std::uint32_t side : {0u, 1u})
+    if (made[side] < static_cast<std::size_t>(sizes_[side]) && null[side] == made[side] && made[1 - side] == 0)
+      return true;
+  std::size_t most = 0;
+  bool tie = false;
+  for (const auto& [side, member] : roots) {
+    std::vector<std::int32_t> others;
+    for (const Call& each : calls_)
+      if (!agrees(each, side, member)) others.push_back(each.rank);
+    if (others.empty()) return true;
+    const std::size_t agreeing = calls_.size() - others.size();
+    tie = agreeing == most || (tie && agreeing < most);
+    if (agreeing > most) most = agreeing, culprits = std::move(others);
+  }
+  if (most == 0 || tie) {
+    culprits.clear();
+    for (const Call& each : calls_) culprits.push_back(each.rank);
+  }
+  std::sort(culprits.begin(), culprits.end());
+  return false;
+}
+
 std::vector<CollectiveMismatch> find_mismatches(const Members& members) {
-  std::map<CollectiveInstance, Compared> instances;  // only those in which somebody is
+  std::map<CollectiveInstance, ComparedCalls> instances;  // only those in which somebody is
   each_call(
       members, false,
       [&](const RankSnapshot&, const CommunicatorSnapshot& communicator, std::uint32_t ordinal, const CollectiveCall&) {
@@ -55,16 +142,11 @@ std::vector<CollectiveMismatch> find_mismatches(const Members& members) {
             [&](const RankSnapshot& rank, const CommunicatorSnapshot& communicator, std::uint32_t ordinal,
                 const CollectiveCall& call) {
               const auto found = instances.find({communicator.uid, ordinal});
-              if (found == instances.end()) return;
-              found->second.name = communicator.name;
-              add_to_variants(found->second.variants, call, rank.world_rank);
+              if (found != instances.end()) found->second.add(rank, communicator, call);
             });
   std::vector<CollectiveMismatch> result;
-  for (auto& [instance, compared] : instances) {
-    if (compared.variants.size() < 2) continue;
-    sort_variants(compared.variants);
-    result.push_back({instance.communicator, compared.name, instance.ordinal, std::move(compared.variants)});
-  }
+  for (auto& [instance, compared] : instances)
+    if (auto mismatch = std::move(compared).mismatch(instance)) result.push_back(std::move(*mismatch));
   return result;
 }
 
@@ -80,11 +162,8 @@ std::vector<CollectiveMismatch> FinishedCollectives::observe(const Members& memb
             comparable(*rank, call.communicator, call.ordinal, call.function);
         if (!communicator) continue;
         const CollectiveInstance instance{communicator->uid, call.ordinal};
-        Instance& entry = open_[instance];
-        entry.name = communicator->name;
-        entry.members = std::max(entry.members, static_cast<std::size_t>(communicator->size));
-        add_to_variants(entry.variants, CollectiveCall::of(call.function, call.peer, call.bytes, call.operation),
-                        rank->world_rank);
+        open_[instance].add(*rank, *communicator,
+                            CollectiveCall::of(call.function, call.peer, call.bytes, call.operation));
         touched.push_back(instance);
       }
     }
@@ -92,14 +171,8 @@ std::vector<CollectiveMismatch> FinishedCollectives::observe(const Members& memb
   for (const CollectiveInstance& instance : touched) {
     const auto entry = open_.find(instance);
     if (entry == open_.end()) continue;
-    std::size_t made = 0;
-    for (const auto& variant : entry->second.variants) made += variant.ranks.size();
-    if (made < entry->second.members) continue;
-    if (entry->second.variants.size() > 1) {
-      sort_variants(entry->second.variants);
-      result.push_back(
-          {instance.communicator, entry->second.name, instance.ordinal, std::move(entry->second.variants)});
-    }
+    if (entry->second.made() < entry->second.members()) continue;
+    if (auto mismatch = std::move(entry->second).mismatch(instance)) result.push_back(std::move(*mismatch));
     open_.erase(entry);
   }
   if (open_.size() > most_instances) open_.clear();  // calls whose other members have no record here

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "telemetry/waits/amounts.hpp"
 #include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_progress.hpp"
 #include "telemetry/waits/members.hpp"
@@ -22,7 +23,7 @@ struct Pending {
   std::int32_t tag;
   std::uint32_t ordinal;
   std::uint64_t bytes = 0;
-  bool only = false;         ///< the call waits for nothing else
+  bool open = false;         ///< it is certainly not complete: the call waits for nothing else, or for any one
   std::uint32_t number = 0;  ///< RequestRecord::number
 };
 
@@ -32,7 +33,7 @@ constexpr std::uint64_t surely_rendezvous = 256 << 10;
 
 /// True if a send cannot be complete before its receiver has begun to receive.
 bool needs_receiver(const Pending& send) {
-  return send.only || send.bytes >= surely_rendezvous || is_synchronous_send(send.function);
+  return send.open || send.bytes >= surely_rendezvous || is_synchronous_send(send.function);
 }
 
 /// What is found once for all ranks.
@@ -72,7 +73,7 @@ class ThreadConditions {
 
  private:
   std::int32_t only_peer() const {
-    if (!wait_.resolved || wait_.polling || wait_.kind != WaitKind::all) return no_rank;
+    if (!wait_.resolved || wait_.kind != WaitKind::all) return no_rank;
     std::int32_t peer = no_rank;
     for (const WaitCondition& condition : wait_.conditions) {
       if (condition.ordinal != 0 || condition.ranks.size() != 1 || condition.unseen != 0) return no_rank;
@@ -91,7 +92,10 @@ class ThreadConditions {
       case CallKind::wait_all:
       case CallKind::wait_any:
         wait_.kind = kind == CallKind::wait_any ? WaitKind::any : WaitKind::all;
-        add_requests([this](const RequestSnapshot& request) { return request.waiter == wait_.slot + 1; });
+        add_requests(call.second_tag == 1 || function_name(call.function) == "MPI_Wait",
+                     [this](const RequestSnapshot& request) { return request.waiter == wait_.slot + 1; });
+        // A request that it has not counted may be the complete one.
+        if (wait_.kind == WaitKind::any && rank_.requests_dropped > 0) wait_.resolved = false;
         return;
       case CallKind::exchange:
         each_message(call, [this](const Message& m) {
@@ -100,18 +104,29 @@ class ThreadConditions {
         return;
       case CallKind::finalize: add_finalize(call.function); return;
       case CallKind::lock: add_lock(call); return;
+      case CallKind::access: add_epochs(call.function, call.communicator, true); return;
+      case CallKind::exposure: add_epochs(call.function, call.communicator, false); return;
       default:
-        add({call.function, call.communicator, call.peer, call.tag, call.ordinal, call.bytes, /*only=*/true});
+        add({call.function, call.communicator, call.peer, call.tag, call.ordinal, call.bytes, /*open=*/true});
         return;
     }
   }
 
-  /// Which requests a polling call asks for is not recorded, so it may be any of those that nobody waits for.
+  /// If what it polls is not known, it may be any request that no call waits for, and any message.
   void add_polled(const ThreadSnapshot& thread) {
     wait_.polling = true;
-    wait_.kind = function_name(thread.poll_function) == "MPI_Testall" ? WaitKind::all : WaitKind::any;
-    add_requests([](const RequestSnapshot& request) { return request.waiter == 0; });
-    if (function_name(thread.poll_function).find("probe") != std::string::npos) wait_.resolved = false;
+    if (kind_of(thread.poll_function, false) == CallKind::exposure)
+      return add_epochs(thread.poll_function, no_index, false);
+    const bool all = thread.polls_one && function_name(thread.poll_function) == "MPI_Testall";
+    wait_.kind = all ? WaitKind::all : WaitKind::any;
+    add_requests(false, [&](const RequestSnapshot& request) {
+      return thread.polled_known ? request.poller == thread.slot + 1 : request.waiter == 0;
+    });
+    wait_.probing = wait_.conditions.empty() && !thread.probes.empty();
+    if (wait_.probing) wait_.resolved = true;
+    for (const ProbeSnapshot& probe : thread.probes)
+      add_message({probe.function, probe.communicator, probe.peer, probe.tag, 0, 0, /*open=*/true}, CallKind::receive);
+    if (!thread.polled_known) wait_.resolved = false;
   }
 
   void add(const Pending& pending) {
@@ -120,12 +135,15 @@ class ThreadConditions {
       add_collective(pending, kind);
     else if (kind == CallKind::send || kind == CallKind::receive)
       add_message(pending, kind);
+    else if (kind == CallKind::one_sided)
+      add_one_sided(pending);
     else if (kind != CallKind::local)
       wait_.resolved = false;
   }
 
+  /// `one`: there is at most one.
   template <class Select>
-  void add_requests(Select select) {
+  void add_requests(bool one, Select select) {
     const std::size_t before = wait_.conditions.size();
     wait_.conditions.reserve(before + rank_.requests.size());
     for (const RequestSnapshot& request : rank_.requests) {
@@ -135,7 +153,7 @@ class ThreadConditions {
       if (kind == CallKind::exchange || (kind == CallKind::local && wait_.kind == WaitKind::any))
         wait_.resolved = false;
       add({request.function, request.communicator, request.peer, request.tag, request.ordinal, request.bytes,
-           /*only=*/false, request.number});
+           /*open=*/one || wait_.kind == WaitKind::any, request.number});
     }
     if (wait_.conditions.size() == before) wait_.resolved = false;  // requests that are not recorded
   }
@@ -157,10 +175,14 @@ class ThreadConditions {
       condition.kind = WaitKind::any;
       const auto& seen = job_.progress.members(*communicator);
       std::vector<std::int32_t> others;
-      for (const auto& member : seen)
+      std::int32_t named = 0;  // of those that the call may name
+      for (const auto& member : seen) {
+        if (is_inter(*communicator) && member.record->side == communicator->side) continue;
+        ++named;
         if (member.rank != &rank_) others.push_back(member.world_rank);
+      }
       condition.ranks = std::move(others);
-      condition.unseen = std::max(0, communicator->size - static_cast<std::int32_t>(seen.size()));
+      condition.unseen = std::max(0, communicator->size - named);
       if (seen.empty()) wait_.resolved = false;
     } else if (const std::int32_t rank = communicator ? job_.members.world_rank(*communicator, pending.peer) : -1;
                rank >= 0) {
@@ -171,7 +193,7 @@ class ThreadConditions {
         condition.matched = is_in_mpi(*other);
       } else if (kind == CallKind::send && !needs_receiver(pending)) {
         condition.required = false;
-      } else if (other && (!pending.only || (kind == CallKind::receive && !has_one_thread(rank_)))) {
+      } else if (other && (!pending.open || (kind == CallKind::receive && !has_one_thread(rank_)))) {
         // It may be complete, although the call waits for other messages. Or a message was sent but not received yet,
         // because another thread of the rank is in the MPI library, and both wait for a processor.
         condition.required =
@@ -230,19 +252,74 @@ class ThreadConditions {
     append(std::move(condition));
   }
 
+  /// `target` no_rank: of any rank by MPI_Win_lock, because MPI_Win_lock_all does not exclude itself.
   static bool holds_lock(const RankSnapshot& rank, std::uint64_t window, std::int32_t target) {
     bool holds = false;
+    std::vector<std::int32_t> locked;
     for (const ThreadSnapshot& thread : rank.threads)
       for (const CallSnapshot& call : thread.finished) {
         const CommunicatorSnapshot* const in = rank.communicator(call.communicator);
         if (!in || in->uid != window) continue;
         const std::string& function = function_name(call.function);
-        if (function == "MPI_Win_lock_all" || function == "MPI_Win_unlock_all")
+        if (target == no_rank) {
+          if (function == "MPI_Win_lock") locked.push_back(call.peer);
+          if (function == "MPI_Win_unlock") std::erase(locked, call.peer);
+        } else if (function == "MPI_Win_lock_all" || function == "MPI_Win_unlock_all")
           holds = function == "MPI_Win_lock_all";
         else if (call.peer == target && (function == "MPI_Win_lock" || function == "MPI_Win_unlock"))
           holds = function == "MPI_Win_lock";
       }
-    return holds;
+    return holds || !locked.empty();
+  }
+
+  /// The ranks that have not made the calls that this rank's epochs need (EpochRecord). `window` no_index: of all.
+  void add_epochs(std::uint16_t function, std::uint32_t window, bool access) {
+    WaitCondition condition;
+    condition.function = function;
+    std::vector<std::int32_t> missing;
+    for (const EpochSnapshot& epoch : rank_.epochs) {
+      const CommunicatorSnapshot* const of = rank_.communicator(epoch.window);
+      if (!of || (window != no_index && epoch.window != window)) continue;
+      if (const std::optional<bool> behind = is_behind(epoch, *of, access); !behind) {
+        wait_.resolved = false;
+      } else if (*behind) {
+        missing.push_back(epoch.rank);
+        condition.communicator = of->uid;
+      }
+    }
+    condition.ranks = std::move(missing);
+    // It may wait for the data.
+    if (condition.ranks.empty() || rank_.epochs_dropped > 0) wait_.resolved = false;
+    if (!condition.ranks.empty()) append(std::move(condition));
+  }
+  /// Empty: not known.
+  std::optional<bool> is_behind(const EpochSnapshot& mine, const CommunicatorSnapshot& window, bool access) const {
+    const std::uint32_t begun = access ? mine.starts : mine.posts;
+    if (begun == 0) return false;
+    const RankSnapshot* const other = job_.members.find(mine.rank);
+    if (!other || other->epochs_dropped > 0 || window.uid == 0) return std::nullopt;
+    for (const CommunicatorSnapshot& its : other->communicators) {
+      if (its.uid != window.uid) continue;
+      const EpochSnapshot* const epoch = epoch_with(*other, its.index, rank_.world_rank);
+      const std::uint32_t done = !epoch ? 0 : access ? epoch->posts : epoch->completes;
+      return static_cast<std::int32_t>(begun - done) > 0;
+    }
+    return std::nullopt;
+  }
+
+  /// Some data need the target in the library, although it has nothing to call.
+  void add_one_sided(const Pending& pending) {
+    wait_.resolved = false;
+    const CommunicatorSnapshot* const window = rank_.communicator(pending.communicator);
+    const std::int32_t target = window ? job_.members.world_rank(*window, pending.peer) : -1;
+    const RankSnapshot* const other = job_.members.find(target);
+    if (!other || other == &rank_ || is_in_mpi(*other)) return;
+    WaitCondition condition;
+    condition.function = pending.function;
+    condition.communicator = window->uid;
+    condition.ranks = job_.single(target);
+    condition.required = false;
+    append(std::move(condition));
   }
 
   void add_collective(const Pending& pending, CallKind kind) {
@@ -264,25 +341,51 @@ class ThreadConditions {
     } else {
       // The missing members that MPI requires; if none of these is missing, the others.
       std::vector<std::int32_t> ranks;
-      for (const auto& [member, world_rank] : call.missing_members)
-        if (needs(kind, *communicator, pending.peer, member)) ranks.push_back(world_rank);
+      for (const Members::Member& member : call.missing_members)
+        if (needs(kind, *communicator, pending.peer, member)) ranks.push_back(member.world_rank);
       needed.ranks = std::move(ranks);
       if (needed.ranks.empty()) likely.ranks = call.missing;
     }
+    if (call.missing.empty() && function_name(pending.function).starts_with("MPI_I"))
+      likely.ranks = begun_elsewhere(*communicator, pending.ordinal);
     append(!needed.ranks.empty() || likely.ranks.empty() ? std::move(needed) : std::move(likely));
   }
 
+  /// The members that have begun a nonblocking call and do something outside MPI: the library may not progress there.
+  std::vector<std::int32_t> begun_elsewhere(const CommunicatorSnapshot& communicator, std::uint32_t ordinal) const {
+    std::vector<std::int32_t> result;
+    for (const Members::Member& member : job_.progress.members(communicator)) {
+      if (!member.rank || member.rank == &rank_ || is_in_mpi(*member.rank)) continue;
+      for (const RequestSnapshot& request : member.rank->requests) {
+        const CommunicatorSnapshot* const in = member.rank->communicator(request.communicator);
+        if (in && in->uid == communicator.uid && request.ordinal == ordinal) result.push_back(member.world_rank);
+      }
+    }
+    std::sort(result.begin(), result.end());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    return result;
+  }
+
+  static bool is_inter(const CommunicatorSnapshot& communicator) {
+    return communicator.kind == CommunicatorKind::inter;
+  }
   static bool needs_all(CallKind kind, const CommunicatorSnapshot& communicator, std::int32_t root) {
+    if (is_inter(communicator)) return false;
     return kind == CallKind::to_root
                ? communicator.rank == root
                : kind != CallKind::from_root && kind != CallKind::from_lower && kind != CallKind::neighborhood;
   }
 
   /// True if MPI asks for the member's data before this rank can leave the call.
-  static bool needs(CallKind kind, const CommunicatorSnapshot& communicator, std::int32_t root, std::int32_t member) {
+  static bool needs(CallKind kind, const CommunicatorSnapshot& communicator, std::int32_t root,
+                    const Members::Member& other) {
+    if (is_inter(communicator)) {  // the data come from the other group
+      if (other.record->side == communicator.side) return false;
+      return kind == CallKind::from_root ? other.member == root : kind != CallKind::to_root || root == root_rank;
+    }
     switch (kind) {
-      case CallKind::from_root: return member == root;
-      case CallKind::from_lower: return member < communicator.rank;
+      case CallKind::from_root: return other.member == root;
+      case CallKind::from_lower: return other.member < communicator.rank;
       default: return needs_all(kind, communicator, root);
     }
   }
@@ -326,13 +429,18 @@ const RankWaits* WaitGraph::find(std::int32_t rank) const noexcept {
   return at != ranks.end() && at->rank == rank ? &*at : nullptr;
 }
 
+static int strength(const WaitCondition& condition) {
+  return 2 * condition.required + (condition.kind == WaitKind::all);
+}
+
 const WaitCondition* WaitGraph::edge(std::int32_t waiter, std::int32_t target) const noexcept {
   const RankWaits* const waits = find(waiter);
   const WaitCondition* found = nullptr;
   if (!waits) return found;
   for (const ThreadWait& thread : waits->threads)
     for (const WaitCondition& condition : thread.conditions)
-      if (!condition.matched && (!found || condition.required) && condition.names(target)) found = &condition;
+      if (!condition.matched && condition.names(target) && (!found || strength(*found) <= strength(condition)))
+        found = &condition;
   return found;
 }
 
@@ -355,6 +463,7 @@ WaitGraph find_waits(std::span<const RankSnapshot> job) {
     graph.ranks.back().snapshot = static_cast<std::size_t>(rank - job.data());
   }
   graph.mismatches = find_mismatches(members);
+  if (graph.mismatches.empty()) graph.mismatches = find_different_amounts(members, facts.progress);
   return graph;
 }
 

@@ -47,6 +47,7 @@ struct ThreadWait {
   std::vector<WaitCondition> conditions;
   bool resolved = true;  ///< false: it may also wait for something that is not in `conditions`
   bool polling = false;  ///< not in a call, but it makes only polling calls that find nothing
+  bool probing = false;  ///< it polls for messages only, without requests, and may look for other events, too
   /// The other rank that is the peer of all unmatched messages of the call, each of which may be complete: one of them
   /// is not, or the call would have returned. no_rank: there is no such rank.
   std::int32_t only_peer = no_rank;
@@ -104,6 +105,13 @@ struct CollectiveMismatch {
   std::vector<Variant> variants;  ///< the one of most ranks first
   /// Not 0: one of the calls from this ordinal to `ordinal` differed. Which is not known: only `ranks` of the variants.
   std::uint32_t first = 0;
+  /// Bytes that two ranks of MPI_COMM_WORLD give for what one sends to the other. Then all are in one variant.
+  struct Pair {
+    std::int32_t from = -1, to = -1;
+    std::uint32_t sent = 0, expected = 0;
+  };
+  std::vector<Pair> pairs;
+  std::vector<std::int32_t> culprits;  ///< ascending; empty: those of all variants but the most frequent one
 };
 
 struct WaitGraph {
@@ -116,7 +124,8 @@ struct WaitGraph {
   std::size_t position(const RankWaits& waits) const noexcept {
     return static_cast<std::size_t>(&waits - ranks.data());
   }
-  /// The unmatched condition by which `waiter` waits for `target`, preferably a required one; null if there is none.
+  /// The unmatched condition by which `waiter` waits for `target`, preferably a required one, and one
+  /// of all its ranks; null if there is none.
   const WaitCondition* edge(std::int32_t waiter, std::int32_t target) const noexcept;
   /// True if `waiter` needs `target`, as each_needed() has it, or as its only_peer.
   bool needs(std::int32_t waiter, std::int32_t target) const noexcept;

@@ -124,8 +124,8 @@ class WhereTest(unittest.TestCase):
         ranks[1][0].kill()
         ranks[1][0].wait()
         text = self.where()
-        self.assertRegex(text, r"(?m)^  rank 1  pid \d+  gone \(killed before MPI_Finalize\)  in MPI_Recv\(MPI_COMM_WORLD, from 0, 16 B\)$")
-        self.assertIn("  => rank 1 holds up ranks 0,2: gone (killed before MPI_Finalize)\n", text)
+        self.assertRegex(text, r"(?m)^  rank 1  pid \d+  gone \(killed, or ended by _exit\(\), before MPI_Finalize\)  was in MPI_Recv\(MPI_COMM_WORLD, from 0, 16 B\)$")
+        self.assertIn("  => rank 1 holds up ranks 0,2: gone (killed, or ended by _exit(), before MPI_Finalize)\n", text)
         self.assertIn("records of ended processes removed: 1; of running processes kept: 2\n", self.where("--clean"))
         self.assertNotIn("gone", self.where())
         self.assertIn("1 rank has no record on this host", self.where())
@@ -251,7 +251,12 @@ class WhereTest(unittest.TestCase):
             process.wait()
         text = self.where()
         self.assertIn("job ended on node1: 0 processes of 2 ranks, ended\n", text)
-        self.assertIn("  => when the job ended, rank 1 held up rank 0: not in MPI\n", text)
+        self.assertIn("  => the job has ended, and no rank has noted why: ", text)
+        self.assertRegex(text, r"(?m)^  rank 0  pid \d+  gone \(killed, [^)]*\), before MPI_Finalize\)  was in MPI_Recv\(MPI_COMM_WORLD, from 1\)$")
+        self.assertNotRegex(text, "waits for|holds? up|held up|deadlock")
+        found = self.json("ended")["jobs"][0]
+        self.assertEqual((found["waiting"], found["culprits"], found["cycles"], [rank["waits"] for rank in found["ranks"]]), ([], [], [], [[], []]))
+        self.assertIn("killed", found["ranks"][0]["end"])
         self.job([(running, "call MPI_Recv 0")], name="running")
         text = self.where()
         self.assertNotIn("job ended", text)
@@ -259,6 +264,41 @@ class WhereTest(unittest.TestCase):
         self.assertIn("job ended", self.where("ended"))
         self.where("--clean")
         self.assertNotIn("has ended", self.where())
+
+    def ended_job(self, *commands):
+        """The text about a job whose processes have ended, each after one of the commands."""
+        ranks = [(self.process(), words) for words in commands]
+        name = f"over{len(os.listdir(self.folder))}"
+        self.job(ranks, name=name)
+        for process, _ in ranks:
+            process.kill()
+            process.wait()
+        return self.where(name)
+
+    def test_how_a_job_has_ended(self):
+        waits = "call MPI_Recv 1"
+        text = self.ended_job(waits, "collective MPI_Barrier; end; signal 11", waits)
+        self.assertRegex(text, r"(?m)^  rank 1 .* gone \(ended by signal 11 \(Segmentation fault\)\)  last MPI_Barrier")
+        self.assertIn("  => the job has ended: rank 1 was ended by signal 11 (Segmentation fault)\n", text)
+        text = self.ended_job(waits, waits + "; error Message truncated", "exit 1")
+        self.assertIn("  => the job has ended: rank 1 was ended by an MPI error: Message truncated, as the first that has noted its end\n", text)
+        text = self.ended_job(waits, "exit 3")
+        self.assertIn("  => the job has ended: rank 1 exited with code 3 before MPI_Finalize\n", text)
+        text = self.ended_job("exit 3", "exit 4")
+        self.assertIn("  => the job has ended: ranks ended in different ways, and which was the first is not known\n", text)
+        text = self.ended_job("call MPI_Abort", "collective MPI_Barrier")
+        self.assertIn("  => the job has ended: rank 0 called MPI_Abort\n", text)
+        text = self.ended_job("state 3", "state 3")
+        self.assertIn("  => the job has ended: all ranks with a record here have called MPI_Finalize\n", text)
+
+    def test_a_job_in_which_nobody_waits_for_another(self):
+        self.job([(self.process(), "collective MPI_Barrier; end") for _ in range(3)])
+        for _ in range(100):  # until they sleep
+            text = self.where()
+            if "=>" in text:
+                break
+            time.sleep(0.1)
+        self.assertIn("  => no rank waits for another: all ranks sleep outside MPI\n", text)
 
     def test_selection(self):
         processes = [self.process(), self.process()]
@@ -285,7 +325,7 @@ class WhereTest(unittest.TestCase):
         with open(f"{self.folder}/hydra-1/7.record", "wb") as file:
             file.write(b"\0" * 100)
         text = self.where()
-        self.assertIn("has 100 bytes, a record has 290816; remove it", text)
+        self.assertRegex(text, r"has 100 bytes, a record has \d{6}; remove it")
         self.assertIn("deadlock: rank 0 waits for itself", text)
 
     def test_no_colour_without_a_terminal(self):

@@ -5,7 +5,7 @@
 // written it prints "ready" and, until stdin is closed, lets the ranks with the command busy or polling do so.
 // Commands:
 //   collective FUNCTION [ROOT]   call FUNCTION [PEER]   end   wait FUNCTION   request FUNCTION PEER   bytes N
-//   site   state N   rank N   busy   polling
+//   site   state N   rank N   busy   polling   exit CODE   signal NUMBER   error TEXT (in the current call)
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -100,6 +100,16 @@ void carry_out(Rank& rank, std::istringstream& words) {
     end_call(file, 0);
   } else if (command == "exit") {
     file.header.exited.set(1u + static_cast<unsigned>(number));
+  } else if (command == "signal" || command == "error") {
+    const bool is_signal = command == "signal";
+    EndNote& note = file.ends[static_cast<unsigned>(is_signal ? EndKind::signal : EndKind::mpi_error)];
+    std::string text;
+    words.clear();  // the text is no number
+    if (!is_signal) std::getline(words >> std::ws, text);
+    set_text(note.text, text + "\n");
+    note.at.set(ticks());
+    note.code.set(is_signal ? number : 15);
+    note.calls.set(1 + file.threads[0].calls.get());
   } else if (command == "bytes") {
     current().bytes.set(static_cast<std::uint64_t>(number));
   } else if (command == "site") {

@@ -11,62 +11,14 @@
 #include <vector>
 
 #include "telemetry/record/functions.hpp"
-#include "telemetry/record/job_folder.hpp"
-#include "telemetry/record/reader.hpp"
 #include "telemetry/record/reduction.hpp"
+#include "tests/recording/own_record.hpp"
 #include "tests/support/harness.hpp"
 
 using namespace bestride;
 using namespace bestride::test;
 
 namespace {
-
-int peer() { return 1 - world_rank(); }
-
-/// This process's record as it is now.
-RankSnapshot own_record() {
-  const Result<std::vector<JobSnapshot>> jobs = read_jobs(records_folder(), {.finished_calls = 100});
-  if (jobs)
-    for (const JobSnapshot& job : *jobs)
-      for (const RankSnapshot& rank : job.ranks)
-        if (rank.pid == getpid()) return rank;
-  fail_check(__FILE__, __LINE__, "there is no record of this process");
-  return {};
-}
-
-const ThreadSnapshot& main_thread(const RankSnapshot& record) {
-  static const ThreadSnapshot none;
-  for (const ThreadSnapshot& thread : record.threads)
-    if (thread.slot == 0) return thread;
-  fail_check(__FILE__, __LINE__, "the main thread has no slot");
-  return none;
-}
-
-std::string name_of(std::uint16_t function) {
-  return function < recorded_functions().size() ? recorded_functions()[function].name : "none";
-}
-
-/// The last call that has returned.
-CallSnapshot last_call(const RankSnapshot& record) {
-  const ThreadSnapshot& thread = main_thread(record);
-  if (!thread.finished.empty()) return thread.finished.back();
-  fail_check(__FILE__, __LINE__, "no call is recorded");
-  return {};
-}
-
-const CommunicatorSnapshot* communicator(const RankSnapshot& record, std::uint32_t index) {
-  for (const CommunicatorSnapshot& each : record.communicators)
-    if (each.index == index) return &each;
-  return nullptr;
-}
-
-/// The same value on both ranks.
-template <class Value>
-bool agreed(Value value) {
-  Value all[2];
-  MPI_Allgather(&value, sizeof value, MPI_BYTE, all, sizeof value, MPI_BYTE, MPI_COMM_WORLD);
-  return all[0] == all[1];
-}
 
 void throw_error(MPI_Comm*, int*, ...) { throw std::runtime_error("handler"); }
 
@@ -242,11 +194,11 @@ MPI_CASE(communicators_that_follow_each_other_at_one_place) {
   for (int i = 0; i < 3; ++i) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_set_name(comm, "a name that is too long for a record");
+    MPI_Comm_set_name(comm, "a name that is much too long for the record of a rank");
     MPI_Barrier(comm);
     const RankSnapshot record = own_record();
     const CommunicatorSnapshot* const tracked = communicator(record, last_call(record).communicator);
-    CHECK(tracked && tracked->name == "a name that is too ");
+    CHECK(tracked && tracked->name == "a name that is much too long for the re");
     uids.push_back(tracked ? tracked->uid : 0);
     MPI_Comm_free(&comm);
   }
@@ -297,18 +249,6 @@ MPI_CASE(completion_functions_remove_what_completed) {
     MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
     CHECK_EQUAL(0u, own_record().requests.size());
   }
-}
-
-MPI_CASE(polls_are_counted_and_leave_no_record) {
-  MPI_Barrier(MPI_COMM_WORLD);
-  const RankSnapshot before = own_record();
-  int flag = 1;
-  for (int i = 0; i < 1000; ++i) MPI_Iprobe(peer(), 4711, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-  const RankSnapshot after = own_record();
-  CHECK_EQUAL(0, flag);
-  CHECK_EQUAL(main_thread(before).calls, main_thread(after).calls);
-  CHECK_EQUAL(main_thread(before).polls + 1000, main_thread(after).polls);
-  CHECK_EQUAL(std::string("MPI_Iprobe"), name_of(main_thread(after).poll_function));
 }
 
 MPI_CASE(a_call_counts_once) {

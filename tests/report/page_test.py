@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""page_test.py [FOLDER]: opens the page of a report in headless Chromium, at 1, 4 and 1024 ranks, and checks what it shows.
+"""page_test.py [FOLDER]: opens the page of a report in headless Chromium, at 1, 4 and 1024 ranks, and checks what it shows: also that its text
+has enough contrast in light and dark, that it fits into narrow and wide windows, and that it requests nothing from the network.
 
-With FOLDER it also leaves screenshots there, light and dark. Ends with 0 and a message if there is no Chromium.
+With FOLDER it also leaves screenshots there, light and dark. Ends with 77 and a message if there is no Chromium.
 """
+import json
 import os
 import re
 import shutil
@@ -59,13 +61,89 @@ def problems(program, folder, ranks, screenshots):
     return [f"{ranks} ranks: {text}" for text in found]
 
 
+# Puts the page into windows of several widths and looks at each text of it: contrast as WCAG 2.1 defines it.
+LOOK = """<!DOCTYPE html><meta charset="utf-8"><body><script>
+"use strict";
+const found = { contrasts: {}, widths: {}, requests: [], texts: 0, dark: matchMedia("(prefers-color-scheme: dark)").matches };
+function channels(color) { const c = color.match(/[\\d.]+/g).map(Number); return c.length < 4 ? [...c, 1] : c; }
+function luminance(c) {
+  const [r, g, b] = c.slice(0, 3).map((v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+function background(view, element) {
+  for (; element; element = element.parentElement) {
+    const c = channels(view.getComputedStyle(element).backgroundColor);
+    if (c[3] > 0) return c;
+  }
+  return [255, 255, 255, 1];
+}
+function look(frame, width) {
+  const view = frame.contentWindow, page = frame.contentDocument;
+  found.widths[width] = page.documentElement.scrollWidth;
+  for (const entry of view.performance.getEntriesByType("resource")) if (!entry.name.startsWith("data:")) found.requests.push(entry.name);
+  const walker = page.createTreeWalker(page.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walker.nextNode());) {
+    const element = node.parentElement;
+    if (!node.data.trim() || ["SCRIPT", "STYLE", "NOSCRIPT"].includes(element.tagName)) continue;
+    ++found.texts;
+    const front = channels(view.getComputedStyle(element).color), a = luminance(front), b = luminance(background(view, element));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const name = element.tagName.toLowerCase() + (element.className ? "." + element.className : "");
+    found.contrasts[name] = Math.min(ratio, found.contrasts[name] || 99);
+  }
+}
+const page = @PAGE@, widths = [320, 700, 2400];
+let left = widths.length;
+for (const width of widths) {
+  const frame = document.createElement("iframe");
+  frame.style.width = width + "px"; frame.style.height = "800px"; frame.style.border = "0";
+  frame.onload = () => setTimeout(() => {
+    look(frame, width);
+    if (--left === 0) { document.body.replaceChildren(); const text = document.createElement("pre"); text.id = "found";
+      text.textContent = JSON.stringify(found); document.body.append(text); }
+  }, 500);
+  frame.srcdoc = page;
+  document.body.append(frame);
+}
+</script>"""
+
+
+def look_problems(program, folder, ranks):
+    report = sample_report(ranks)
+    report["executable"] = "/opt/" + "a_long_name_without_a_blank_" * 12
+    report["sites"][0]["place"] = "solver::" + "assemble_" * 40 + "(" + "x" * 200 + ".f90:88)"
+    report["communicators"][0]["name"] = "c" * 128
+    report["ranks"][0]["host"] = "h" * 64
+    report["findings"] = [{"kind": "crash", "text": "rank 0 was killed " + "/very/long/path" * 30, "advice": "look at its output", "since": 1.0, "found": 1.5,
+                           "ended": 0.0, "culprits": [0], "evidence": ["signal 9" * 40]}]
+    report["notes"] = ["n" * 300]
+    path = os.path.join(folder, f"look{ranks}.html")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(LOOK.replace("@PAGE@", json.dumps(sample_page(report)).replace("<", "\\u003c")))
+    problem = []
+    for scheme, setting in (("dark", 0), ("light", 1)):
+        dom, console = chromium(program, path, "--dump-dom", "--window-size=2600,900", f"--blink-settings=preferredColorScheme={setting}")
+        answer = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
+        if not answer:
+            problem.append(f"{scheme}: no answer {console}")
+            continue
+        found = json.loads(answer.group(1).replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+        if found["dark"] != (scheme == "dark") or found["texts"] < 50:
+            problem.append(f"{scheme}: was not tested: {found}")
+        problem += [f"{scheme}: contrast {ratio:.2f} of {name}" for name, ratio in found["contrasts"].items() if ratio < 4.5]
+        problem += [f"{scheme}: {needed} pixels wide in a window of {width}" for width, needed in found["widths"].items() if needed > int(width)]
+        problem += [f"{scheme}: requests {name}" for name in found["requests"]]
+    return [f"{ranks} ranks: {text}" for text in problem]
+
+
 def main():
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not program:
         print("page_test: skipped, there is no Chromium (Debian: chromium)")
-        return 0
+        return 77
     with tempfile.TemporaryDirectory() as folder:
         found = [text for ranks in (1, 4, 1024) for text in problems(program, folder, ranks, sys.argv[1] if len(sys.argv) > 1 else "")]
+        found += [text for ranks in (4, 1000) for text in look_problems(program, folder, ranks)]
     print("\n".join(found) or "page_test: good")
     return 1 if found else 0
 

@@ -36,6 +36,10 @@ def expected(lab, ranks, words):
     return {kind["kind"]: kind for kind in json.loads(listing)["kinds"]}
 
 
+# All ranks are outside MPI for longer than --patience, but do something.
+WORKING = {"computing_child", "computing_thread", "polling_computation", "slow_input", "long_computation"}
+
+
 def is_slow(kind):
     return kind.startswith(("slow_", "cpu_"))
 
@@ -73,10 +77,12 @@ class Run:
         limit = {"clean": 120, "slow": 4 * options.slow_seconds}.get(self.expected["class"], options.limit)
         with tempfile.TemporaryDirectory(prefix="bestride-watch-") as folder:
             log = os.path.join(folder, "log")
-            # Correct programs work as long as they like; a rank that works for ever is to be named soon.
-            patience = [] if self.expected["class"] == "clean" else ["--patience", str(options.patience)]
+            # Correct programs work as long as they like; a rank that works for ever, or a job that does nothing, is to be named soon.
+            works = kind in WORKING
+            patience = [] if self.expected["class"] == "clean" and not works else ["--patience", str(options.patience)]
+            pause = max(options.pause, 1.5 * options.patience) if works else options.pause
             words = [options.bestride, "run", "--watch", *patience, "--verdict-folder", folder, options.mpiexec, "-n", str(ranks), options.lab,
-                     "--fault", kind, *lab, "--limit", str(limit), "--log", log, "--checkpoint-seconds", str(options.pause), "--pause-seconds", str(options.pause)]
+                     "--fault", kind, *lab, "--limit", str(limit), "--log", log, "--checkpoint-seconds", str(pause), "--pause-seconds", str(pause)]
             self.output, self.exit_code = self.launch(words, folder, limit)
             self.verdict, self.fault_times = self.read_verdict(folder), {}
             if os.path.exists(log):
@@ -130,7 +136,7 @@ class Run:
     def problem(self):
         """What is wrong with the verdict; "" if nothing is."""
         if self.expected["class"] == "clean":
-            return "a verdict on a clean run" if self.findings else ""
+            return "a verdict on a clean run" if self.findings else f"exit code {self.exit_code}" if self.exit_code != 0 else ""
         if not self.findings:
             # Some faults do not make the job hang: what it does depends on the MPI library.
             return "" if self.expected["end"] in ("any", "wrong") and self.exit_code == 0 else "no verdict"

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch/finding_text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/watch/summary.hpp"
+#include "telemetry/record/process_state.hpp"
+#include "telemetry/waits/sample_job.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// In the program itself.
+NamedFrame own(const std::string& function, int line, const std::string& file = "solver.c") {
+  return {function, "solver", line ? file : "", line};
+}
+NamedFrame of_c(const std::string& function) { return {function, "libc.so.6", "", 0}; }
+
+/// A job of four ranks, of which those from `first` on wait in MPI_Barrier and the others are outside MPI.
+class FindingText : public testing::Test {
+ protected:
+  FindingText() {
+    finding.fault = Fault::computation_hang;
+    finding.cause = Cause::blocked;
+  }
+  void barrier_from(int first) {
+    for (int rank = first; rank < 4; ++rank) {
+      sample.collective(rank, "MPI_Barrier");
+      finding.held_up.push_back(rank);
+    }
+  }
+  void stack(std::int32_t rank, std::vector<NamedFrame> frames, const std::string& thread = "") {
+    host.stacks.push_back({rank, thread, false, std::move(frames)});
+  }
+  JobView view() {
+    JobView result = begin_view({"job", sample.ranks, {}}, std::vector<Activity>(sample.ranks.size()));
+    analyse(result);
+    return result;
+  }
+  std::string summary_text() {
+    const JobStacks stacks = merge_host_stacks({host});
+    return summary(finding, view(), sites, &stacks);
+  }
+  std::string headline_text() {
+    const JobStacks stacks = merge_host_stacks({host});
+    return headline(finding, view(), &stacks);
+  }
+  void crash(std::int32_t rank, EndKind kind, const std::string& text = "") {
+    finding.fault = Fault::crash;
+    finding.culprits.push_back(rank);
+    RankSnapshot& gone = sample.ranks[static_cast<std::size_t>(rank)];
+    gone.alive = false;
+    gone.end = EndSnapshot{kind, 0, SIGABRT, text};
+  }
+
+  telemetry::SampleJob sample{4};
+  Finding finding;
+  HostStacks host;
+  CallSites sites;
+};
+
+TEST_F(FindingText, EachRankHasItsOwnLineOfOneFunction) {
+  barrier_from(1);
+  finding.culprits = {0};
+  stack(0, {own("main", 46), own("simulation", 47), of_c("pause")});
+  for (std::int32_t rank = 1; rank < 4; ++rank) stack(rank, {own("main", 46), own("simulation", 73)});
+  EXPECT_EQ(summary_text(),
+            "3 of 4 ranks wait in MPI_Barrier at simulation (solver.c:73). Rank 0 is in simulation (solver.c:47): look "
+            "there.");
+}
+
+TEST_F(FindingText, LinesOfManyRanksAreTheirOwn) {
+  sample = telemetry::SampleJob(12);
+  for (std::int32_t rank = 0; rank < 12; ++rank) {
+    stack(rank, {own("main", 46), own("simulation", 50 + rank)});
+    if (rank > 0) sample.collective(rank, "MPI_Barrier");
+  }
+  finding.culprits = {0};
+  EXPECT_EQ(summary_text(), "Rank 0 is in simulation (solver.c:50): look there.");
+}
+
+TEST_F(FindingText, EachCulpritHasItsPlace) {
+  barrier_from(3);
+  finding.culprits = {0, 1, 2};
+  stack(0, {own("main", 46), own("load", 9, "io.c"), of_c("read")});
+  stack(1, {own("main", 46), own("assemble", 212, "mesh.c")});
+  stack(2, {own("main", 46), own("load", 9, "io.c"), of_c("read")});
+  stack(3, {own("main", 50)});
+  EXPECT_EQ(summary_text(),
+            "Rank 3 waits in MPI_Barrier at main (solver.c:50). Ranks 0,2 are in load (io.c:9); rank 1 is in assemble "
+            "(mesh.c:212): look there.");
+}
+
+TEST_F(FindingText, OtherThreadsDoNotCountForRanksThatLive) {
+  finding.culprits = {0};
+  stack(0, {own("worker", 12)}, "threads");
+  host.failures.push_back({0, 1, 1, "can't be interrupted"});
+  EXPECT_EQ(summary_text(), "");
+  host.failures.clear();
+  host.stacks.insert(host.stacks.begin(), {0, "", true, {of_c("poll")}});
+  EXPECT_EQ(summary_text(), "") << "the main thread is not in the program";
+  host.stacks.front().frames.insert(host.stacks.front().frames.begin(), own("main", 3));
+  EXPECT_EQ(summary_text(), "Rank 0 is in main (solver.c:3): look there.");
+}
+
+TEST_F(FindingText, PlaceOfACrashIsTheProgramsOwn) {
+  crash(1, EndKind::signal);
+  stack(1, {own("main", 9),
+            own("integrate", 31),
+            {"std::map::at", "solver", "/usr/include/c++/12/bits/stl_map.h", 551},
+            of_c("abort")});
+  EXPECT_EQ(headline_text(), "rank 1 (pid 0 on ) was ended by signal 6 (Aborted) in integrate (solver.c:31)");
+}
+
+TEST_F(FindingText, PlaceOfACrashInAThread) {
+  crash(1, EndKind::signal);
+  stack(1, {own("main._omp_fn.0", 12), of_c("free")}, "threads");
+  EXPECT_THAT(headline_text(), HasSubstr(" in main._omp_fn.0 (solver.c:12)"));
+}
+
+TEST_F(FindingText, PlaceOfACrashOfSeveralRanks) {
+  crash(1, EndKind::signal);
+  crash(2, EndKind::signal);
+  stack(1, {own("main", 9), own("advect", 31)});
+  stack(2, {own("main", 9), own("advect", 32)});
+  EXPECT_THAT(headline_text(), HasSubstr(" in advect (solver.c)"));
+  host.stacks.back().frames.back() = own("load", 32);
+  EXPECT_THAT(headline_text(), testing::Not(HasSubstr(" in ")));
+  host.stacks.clear();
+  for (const std::int32_t rank : {1, 2}) stack(rank, {own("main", 0), own("advect", 0)});
+  EXPECT_THAT(headline_text(), HasSubstr(" in advect")) << "without lines";
+}
+
+TEST_F(FindingText, AnInterpretersFrameIsNoPlace) {
+  crash(1, EndKind::exit);
+  RankSnapshot& rank = sample.ranks[1];
+  rank.executable = "/usr/bin/python3.11";
+  rank.wait_status = 1 << 8;
+  rank.state = ProcessState::finalizing;
+  stack(1, {{"Py_Exit", "libpython3.11.so.1.0", "Python/pylifecycle.c", 2944}, of_c("exit")});
+  EXPECT_EQ(headline_text(), "rank 1 (pid 0 on ) ended with exit code 1 before MPI_Finalize");
+  rank.threads[0].finished.emplace_back().function = telemetry::number_of("MPI_Finalize");
+  EXPECT_EQ(headline_text(), "rank 1 (pid 0 on ) ended with exit code 1 after MPI_Finalize");
+}
+
+TEST_F(FindingText, ExceptionInAPackageIsThatOfItsCaller) {
+  crash(1, EndKind::exception,
+        "ValueError: negative count -1\nmpi4py.MPI.message_simple (msgbuffer.pxi:183)\nmpi4py.MPI.Comm.Send "
+        "(Comm.pyx:421)\nread_forcing (program.py:41)\nmain (program.py:56)\n");
+  finding.cause = Cause::exception;
+  EXPECT_THAT(headline_text(), HasSubstr(" in read_forcing (program.py:41): ValueError: negative count -1"));
+  EXPECT_THAT(evidence(finding, view()), testing::ElementsAre("raised in mpi4py.MPI.message_simple (msgbuffer.pxi:183)",
+                                                              "called by main (program.py:56)"));
+  sample.ranks[1].end->text = "ValueError: x\nmpi4py.MPI.Comm.Send (Comm.pyx:421)\n";
+  EXPECT_THAT(headline_text(), HasSubstr(" in mpi4py.MPI.Comm.Send (Comm.pyx:421): "));
+  sample.ranks[1].end->text = "ValueError: x\n";
+  EXPECT_THAT(headline_text(), HasSubstr(" of Python: ValueError: x"));
+}
+
+TEST(HostStacksOfRanks, OneThatHasEndedIsNoFailure) {
+  if (!stacks_available()) GTEST_SKIP() << "no libdw in this build";
+  telemetry::SampleJob sample(2);
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t ended{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  sample.ranks[0].pid = child;
+  sample.ranks[1].pid = getpid();
+  for (RankSnapshot& rank : sample.ranks) rank.visible = true;
+  for (int round = 0; round < 2; ++round) {  // a zombie, then none
+    const HostStacks taken = take_host_stacks(sample.ranks, false);
+    ASSERT_EQ(taken.failures.size(), 1u);
+    EXPECT_EQ(taken.failures[0].rank, 1) << "a process can't trace itself";
+    EXPECT_THAT(taken.stacks, IsEmpty());
+    waitpid(child, nullptr, 0);
+  }
+}
+
+}  // namespace
+}  // namespace bestride::inline cli

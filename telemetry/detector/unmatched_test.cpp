@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verdicts about messages between two ranks, and about ranks that poll.
+#include "telemetry/detector/detection_fixture.hpp"
+
+using namespace bestride;
+
+namespace {
+
+class Messages : public Detection {
+ protected:
+  /// The rank polls requests and probes, which are known.
+  void poll(int rank, const char* function, bool one = false) {
+    ThreadSnapshot& polling = thread(rank);
+    polling.polling = polling.polled_known = true;
+    polling.polls_one = one;
+    polling.poll_function = number_of(function);
+  }
+  RequestSnapshot& polled_request(int rank, const char* function, std::int32_t peer) {
+    RequestSnapshot& made = job.request(rank, function, peer);
+    made.waiter = 0;
+    made.poller = 1;
+    return made;
+  }
+  void probe(int rank, std::int32_t peer, std::int32_t tag) {
+    thread(rank).probes.push_back({number_of("MPI_Iprobe"), 0, peer, tag});
+  }
+  /// It has begun the next collective call of communicator 0, which is not complete.
+  void polled_barrier(int rank) {
+    CommunicatorSnapshot& world = job.ranks[static_cast<std::size_t>(rank)].communicators[0];
+    polled_request(rank, "MPI_Ibarrier", no_rank).ordinal = static_cast<std::uint32_t>(++world.collectives);
+  }
+  void receive(int rank, std::int32_t from, std::int32_t tag) { job.call(rank, "MPI_Recv", from).tag = tag; }
+  /// `from` has sent `to` so many messages, of which so many were received.
+  void count(int from, int to, std::uint64_t sent, std::uint64_t received) {
+    job.ranks[static_cast<std::size_t>(from)].peers.push_back(
+        {no_index, static_cast<std::uint32_t>(to), sent, 8 * sent, 0, 0});
+    job.ranks[static_cast<std::size_t>(to)].peers.push_back(
+        {no_index, static_cast<std::uint32_t>(from), 0, 0, received, 8 * received});
+  }
+  /// All barriers are at the same place.
+  void in_barrier(const Ranks& ranks) {
+    for (const int rank : ranks) job.collective(rank, "MPI_Barrier").site = 0;
+  }
+  /// It has finished a message with tag 1, and a barrier.
+  void step(int rank, const char* function, std::int32_t peer) {
+    finished(rank, function, peer, 1);
+    finished(rank, "MPI_Barrier", no_rank, no_tag);
+    thread(rank).finished.back().site = 0;
+    thread(rank).finished.back().ordinal = 1000 + static_cast<std::uint32_t>(thread(rank).finished.size());
+  }
+};
+
+/// Rank 3 polls for a message that nobody sends, instead of the barrier that the others poll.
+TEST_F(Messages, APolledBarrierThatARankDoesNotEnter) {
+  for (const int rank : {0, 1, 2}) {
+    poll(rank, "MPI_Test");
+    polled_barrier(rank);
+    probe(rank, any_rank, 7);
+  }
+  poll(3, "MPI_Iprobe", true);
+  probe(3, any_rank, 7);
+  const Finding found = expect_one(observe(6), Fault::unmatched_message, Ranks{3});
+  EXPECT_TRUE(found.alone);
+  EXPECT_EQ(found.held_up, (Ranks{0, 1, 2}));
+  EXPECT_LT(found.confidence, 0.7);
+}
+
+/// Rank 3 may look for other events between its probes.
+class Patience : public Detection {
+ protected:
+  Patience() : Detection(4, {}) {}
+};
+TEST_F(Patience, ARankThatOnlyProbesMayGoOnByItself) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Barrier");
+  thread(3).polling = thread(3).polled_known = thread(3).polls_one = true;
+  thread(3).poll_function = number_of("MPI_Iprobe");
+  thread(3).probes.push_back({number_of("MPI_Iprobe"), 0, any_rank, 7});
+  EXPECT_TRUE(observe(55).empty());
+  const Finding found = expect_one(observe(10), Fault::unmatched_message, Ranks{3});
+  EXPECT_TRUE(found.alone);
+}
+
+TEST_F(Messages, APolledBarrierForWhichARankComputes) {
+  for (const int rank : {0, 1, 2}) {
+    poll(rank, "MPI_Test");
+    polled_barrier(rank);
+    probe(rank, any_rank, 7);
+  }
+  expect_one(observe(6), Fault::computation_hang, Ranks{3});
+}
+
+TEST_F(Messages, WhatIsPolledIsNotKnown) {
+  for (const int rank : {0, 1, 2, 3}) {
+    poll(rank, "MPI_Test", true);
+    polled_request(rank, "MPI_Irecv", (rank + 1) % 4);
+    thread(rank).polled_known = false;
+  }
+  EXPECT_TRUE(observe(30).empty());
+}
+
+/// Rank 2 has forgotten a receive from rank 3; what it polls is a message of rank 1.
+TEST_F(Messages, ARequestThatIsForgottenExplainsNothing) {
+  in_barrier({0, 1, 3});
+  job.request(2, "MPI_Irecv", 3).waiter = 0;
+  poll(2, "MPI_Test", true);
+  polled_request(2, "MPI_Irecv", 1);
+  expect_one(observe(6), Fault::unmatched_message, Ranks{1});
+}
+
+TEST_F(Messages, OneOfSeveralPolledMessagesMayCome) {
+  in_barrier({0, 1});
+  poll(2, "MPI_Testany", true);
+  polled_request(2, "MPI_Irecv", 1);
+  polled_request(2, "MPI_Irecv", 3);  // which computes
+  thread(3).state = 'S';
+  const auto found = observe(8);
+  for (const Finding& each : found) EXPECT_EQ(each.culprits, Ranks{3});
+  EXPECT_FALSE(found.empty());
+}
+
+TEST_F(Messages, AllOfSeveralPolledMessagesMustCome) {
+  in_barrier({0, 1, 3});
+  poll(2, "MPI_Testall", true);
+  polled_request(2, "MPI_Irecv", 1);
+  polled_request(2, "MPI_Irecv", 0);
+  count(1, 2, 1, 1);
+  count(0, 2, 0, 1);  // rank 0 has sent nothing
+  expect_one(observe(6), Fault::unmatched_message, Ranks{0});
+}
+
+/// Rank 1 has sent rank 2 a message that is received last, and waits for rank 0, which has left its message out.
+TEST_F(Messages, ASenderThatWaitsItselfIsNotAccused) {
+  job.collective(0, "MPI_Barrier");
+  receive(1, 0, 1);
+  finished(1, "MPI_Send", 2, 9);
+  receive(2, 1, 1);
+  receive(3, 2, 1);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{0});
+  EXPECT_FALSE(found.tags);
+}
+
+/// The same, but rank 0 computes.
+TEST_F(Messages, ASenderThatWaitsForARankThatHangsIsNotAccused) {
+  receive(1, 0, 1);
+  finished(1, "MPI_Send", 2, 9);
+  receive(2, 1, 1);
+  receive(3, 2, 1);
+  expect_one(observe(8), Fault::computation_hang, Ranks{0});
+}
+
+/// Rank 2 is blocked in its send to rank 1, which first receives the message that rank 0 has left out.
+TEST_F(Messages, ARankThatReceivesLaterIsNotAccused) {
+  job.collective(0, "MPI_Barrier");
+  receive(1, 0, 1);
+  job.call(2, "MPI_Ssend", 1).tag = 9;
+  receive(3, 2, 1);
+  expect_one(observe(2), Fault::unmatched_message, Ranks{0});
+}
+
+TEST_F(Messages, AnotherTagLongAgo) {
+  in_barrier({0, 1, 3});
+  finished(3, "MPI_Send", 2, 9);
+  for (int i = 0; i < 900; ++i) finished(3, "MPI_Send", 2, 5);
+  for (int i = 0; i < 900; ++i) finished(2, "MPI_Recv", 3, 5);
+  count(3, 2, 901, 900);
+  receive(2, 3, 4);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{3});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 9);
+  EXPECT_EQ(found.tags->wanted, 4);
+}
+
+/// The receiver does not remember it, but has received as many messages as were sent.
+TEST_F(Messages, AMessageWithAnotherTagThatWasReceivedLongAgo) {
+  in_barrier({0, 1, 3});
+  finished(3, "MPI_Send", 2, 9);
+  count(3, 2, 1, 1);
+  receive(2, 3, 4);
+  EXPECT_FALSE(expect_one(observe(2), Fault::unmatched_message, Ranks{3}).tags);
+}
+
+TEST_F(Messages, AMessageOnAnotherCommunicator) {
+  job.communicator(7, {0, 1, 2, 3});
+  in_barrier({0, 1, 3});
+  finished(3, "MPI_Send", 2, 4);
+  thread(3).finished.back().communicator = 1;
+  receive(2, 3, 4);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{3});
+  ASSERT_TRUE(found.tags);
+  EXPECT_TRUE(found.tags->other_communicator);
+}
+
+/// Rank 0 has always received from rank 3, and rank 1 has always sent to rank 2.
+TEST_F(Messages, AReceiveFromTheWrongRank) {
+  for (int i = 0; i < 3; ++i) step(1, "MPI_Send", 2);
+  finished(1, "MPI_Send", 2, 1);
+  in_barrier({1, 2, 3});
+  receive(0, 1, 1);
+  EXPECT_TRUE(expect_one(observe(2), Fault::unmatched_message, Ranks{0}).alone);
+}
+
+TEST_F(Messages, AReceiveTooMany) {
+  for (int i = 0; i < 3; ++i) step(1, "MPI_Send", 0);
+  finished(1, "MPI_Send", 0, 1);
+  in_barrier({1, 2, 3});
+  receive(0, 1, 1);
+  EXPECT_TRUE(expect_one(observe(2), Fault::unmatched_message, Ranks{0}).alone);
+}
+
+TEST_F(Messages, AMessageForTheWrongRank) {
+  for (int i = 0; i < 3; ++i) step(1, "MPI_Send", 0);
+  finished(1, "MPI_Send", 3, 1);
+  in_barrier({1, 2, 3});
+  receive(0, 1, 1);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{1});
+  EXPECT_FALSE(found.alone);
+  EXPECT_GT(found.confidence, 0.7);
+}
+
+TEST_F(Messages, AMessageThatIsNotAlwaysSent) {
+  for (int i = 0; i < 3; ++i) step(1, "MPI_Send", i % 2 ? 0 : 3);
+  in_barrier({1, 2, 3});
+  receive(0, 1, 1);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{1});
+  EXPECT_LE(found.confidence, 0.7);
+}
+
+/// Neither the start of a persistent request nor a buffered send shows to which rank it sends.
+TEST_F(Messages, AMessageThatIsUsuallySentInAHiddenWay) {
+  for (const char* function : {"MPI_Start", "MPI_Bsend"})
+    for (int i = 0; i < 2; ++i) step(1, function, no_rank);
+  in_barrier({1, 2, 3});
+  receive(0, 1, 1);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{1});
+  EXPECT_LE(found.confidence, 0.7);
+}
+
+TEST_F(Messages, ASynchronousSendToTheWrongRank) {
+  for (int i = 0; i < 3; ++i) step(1, "MPI_Recv", 2);
+  finished(1, "MPI_Recv", 2, 1);
+  in_barrier({1, 2, 3});
+  job.call(0, "MPI_Ssend", 1).tag = 1;
+  EXPECT_TRUE(expect_one(observe(2), Fault::unmatched_message, Ranks{0}).alone);
+}
+
+/// No request of MPI_Waitany is complete, or it would return. It rather left out the barrier than both others a
+/// message.
+TEST_F(Messages, NoneOfTwoMessagesCanCome) {
+  in_barrier({0, 1, 3});
+  job.call(2, "MPI_Waitany");
+  job.request(2, "MPI_Irecv", 1);
+  job.request(2, "MPI_Irecv", 3);
+  EXPECT_TRUE(expect_one(observe(2), Fault::unmatched_message, Ranks{2}).alone);
+}
+
+}  // namespace

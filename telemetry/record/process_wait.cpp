@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/record/process_wait.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "telemetry/record/process_state.hpp"
+
+namespace bestride::inline telemetry {
+namespace {
+
+/// Of more descendants nothing is known, so they may do anything.
+constexpr std::size_t most_children = 64, most_descriptors = 256;
+
+std::string folder_of(int pid) { return "/proc/" + std::to_string(pid); }
+
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Calls visit(name) for the numbers among the entries of a folder, until it returns false.
+template <class Visit>
+void each_number(const std::string& folder, Visit visit) {
+  DIR* const entries = opendir(folder.c_str());
+  if (!entries) return;
+  while (const dirent* const entry = readdir(entries))
+    if (const int number = std::atoi(entry->d_name); (number > 0 || entry->d_name[0] == '0') && !visit(number)) break;
+  closedir(entries);
+}
+
+std::vector<int> children_of(int pid) {
+  std::vector<int> children;
+  each_number(folder_of(pid) + "/task", [&](int tid) {
+    std::istringstream list(content(folder_of(pid) + "/task/" + std::to_string(tid) + "/children"));
+    for (int child = 0; list >> child;) children.push_back(child);
+    return children.size() <= most_children;
+  });
+  return children;
+}
+
+/// Kernel functions in which a thread waits for something on this host that no program far away, person or device
+/// provides. Other waits, and those whose function is not known, may end when such a one sends something.
+bool waits_for_this_host(const std::string& channel) {
+  static constexpr std::string_view parts[] = {"futex", "pipe_", "fifo", "wait_for_partner", "flock", "locks_", "fcntl",
+                                               "do_lock", "posix_lock", "do_wait", "nanosleep",
+                                               // a sleep that goes on after the stack of the thread was copied
+                                               "do_syscall_"};
+  return std::any_of(std::begin(parts), std::end(parts),
+                     [&](std::string_view part) { return channel.find(part) != std::string::npos; });
+}
+
+std::string name_of(int pid, int tid) {
+  std::string name = content(folder_of(pid) + "/task/" + std::to_string(tid) + "/comm");
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+/// The thread in which UCX, through which MPI may communicate, serves connections; the program waits for nothing there.
+bool is_of_transport(int pid, int tid) { return tid != pid && name_of(pid, tid) == "async"; }
+
+bool sleeps_elsewhere(int pid, int tid) {
+  // A thread that wakes up in between has no channel.
+  return process_status(pid, tid).state == 'S' && !waits_for_this_host(waiting_channel(pid, tid)) &&
+         process_status(pid, tid).state == 'S' && !is_of_transport(pid, tid);
+}
+
+std::string target_of(int pid, int descriptor) {
+  char target[512];
+  const std::string link = folder_of(pid) + "/fd/" + std::to_string(descriptor);
+  const ssize_t length = readlink(link.c_str(), target, sizeof target);
+  return {target, static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+}
+
+bool is_device(const std::string& target) {
+  return target.starts_with("/dev/") && !target.starts_with("/dev/shm/") && target != "/dev/null" &&
+         target != "/dev/zero" && target != "/dev/full" && !target.ends_with("random");
+}
+
+/// It has a connection or a device.
+bool reaches_elsewhere(int pid) {
+  std::size_t seen = 0;
+  bool reaches = false;
+  each_number(folder_of(pid) + "/fd", [&](int descriptor) {
+    const std::string target = target_of(pid, descriptor);
+    reaches = target.starts_with("socket:") || is_device(target) || ++seen > most_descriptors;
+    return !reaches;
+  });
+  return reaches;
+}
+
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text;
+}
+
+/// "standard input", "a pipe", "/tmp/input (FIFO)".
+std::string descriptor_text(int pid, int descriptor) {
+  if (descriptor == STDIN_FILENO) return "standard input";
+  if (descriptor == STDOUT_FILENO) return "standard output";
+  if (descriptor == STDERR_FILENO) return "standard error";
+  std::string target = target_of(pid, descriptor);
+  if (const std::string_view mark = " (deleted)"; target.ends_with(mark)) target.resize(target.size() - mark.size());
+  if (target.empty()) return "descriptor " + std::to_string(descriptor);
+  if (target.starts_with("pipe:")) return "a pipe";
+  if (target.starts_with("socket:")) return "a socket";
+  struct stat status {};
+  const bool known = stat((folder_of(pid) + "/fd/" + std::to_string(descriptor)).c_str(), &status) == 0;
+  return printable(target) + (known && S_ISFIFO(status.st_mode) ? " (FIFO)" : "");
+}
+
+std::string child_text(int pid) {
+  const std::string name = name_of(pid, pid);
+  return "process " + std::to_string(pid) + (name.empty() ? "" : " (" + printable(name) + ")");
+}
+
+/// The system call in which a thread is.
+struct SystemCall {
+  long number = -1;
+  long long first = 0, second = 0, fourth = 0;  ///< arguments
+};
+SystemCall system_call_of(int pid, int tid) {
+  SystemCall call;
+  // "running", or the number and the arguments in hexadecimal.
+  std::istringstream words(content(folder_of(pid) + "/task/" + std::to_string(tid) + "/syscall"));
+  std::string first, second, third, fourth;
+  if (words >> call.number >> first >> second >> third >> fourth) {
+    call.first = static_cast<long long>(std::strtoull(first.c_str(), nullptr, 16));
+    call.second = static_cast<long long>(std::strtoull(second.c_str(), nullptr, 16));
+    call.fourth = static_cast<long long>(std::strtoull(fourth.c_str(), nullptr, 16));
+  } else {
+    call.number = -1;
+  }
+  return call;
+}
+
+std::string call_name(int pid, const SystemCall& call, const std::vector<int>& children) {
+  const auto of_descriptor = [&](const char* words) {
+    return words + descriptor_text(pid, static_cast<int>(call.first));
+  };
+  constexpr long long locks[] = {F_SETLKW, F_OFD_SETLKW};
+  switch (call.number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_pread64:
+    case SYS_preadv: return of_descriptor("read of ");
+    case SYS_write:
+    case SYS_writev:
+    case SYS_pwrite64:
+    case SYS_pwritev: return of_descriptor("write to ");
+    case SYS_fsync:
+    case SYS_fdatasync: return of_descriptor("fsync of ");
+    case SYS_flock: return of_descriptor("flock of ");
+    case SYS_fcntl:
+      return std::find(std::begin(locks), std::end(locks), call.second) != std::end(locks)
+                 ? of_descriptor("fcntl lock of ")
+                 : "";
+    case SYS_recvfrom:
+    case SYS_recvmsg: return of_descriptor("receive from ");
+    case SYS_sendto:
+    case SYS_sendmsg: return of_descriptor("send to ");
+    case SYS_openat: return "open";
+    case SYS_futex: return "wait for a lock, a condition or a thread (futex)";
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep: return "sleep";
+    case SYS_wait4:
+    case SYS_waitid: {
+      const long long child = call.number == SYS_wait4 ? static_cast<int>(call.first) : call.second;
+      const bool names_one = std::find(children.begin(), children.end(), child) != children.end();
+      if (names_one) return "wait for " + child_text(static_cast<int>(child));
+      return children.size() == 1 ? "wait for " + child_text(children[0]) : "wait for a child process";
+    }
+    default: return "";
+  }
+}
+
+/// A thread waits in a futex, without a limit of time. `shared`: set if it may be that of a lock which other processes
+/// have, too; also if it waits for the end of a thread.
+bool waits_for_a_lock(int pid, int tid, bool& shared) {
+  constexpr long long private_flag = 128;  // FUTEX_PRIVATE_FLAG
+  const SystemCall call = system_call_of(pid, tid);
+  if (call.number != SYS_futex || call.fourth != 0 || process_status(pid, tid).state != 'S') return false;
+  shared = shared || (call.second & private_flag) == 0;
+  return true;
+}
+
+/// Adds what the processes below `pid` do. False if there are too many of them.
+bool add_children(const std::vector<int>& children, std::size_t& seen, ProcessWait& wait) {
+  for (const int child : children) {
+    if (++seen > most_children) return false;
+    const ProcessUse use = process_use(child);
+    const auto state = static_cast<std::uint64_t>(process_status(child).cpu_time) + use.io_bytes + use.sleeps;
+    wait.children = wait.children * 0x9e3779b97f4a7c15 + state + static_cast<std::uint64_t>(child);
+    wait.may_be_served = wait.may_be_served || (sleeps_elsewhere(child, child) && reaches_elsewhere(child));
+    if (!add_children(children_of(child), seen, wait)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+ProcessWait process_wait(int pid, int tid) {
+  ProcessWait wait;
+  const std::vector<int> children = children_of(pid);
+  const SystemCall call = system_call_of(pid, tid);
+  wait.call = call_name(pid, call, children);
+  // The launcher may pass on what a person types.
+  const bool reads = call.number == SYS_read || call.number == SYS_readv;
+  wait.may_be_served = reads && (call.first == STDIN_FILENO || is_device(target_of(pid, static_cast<int>(call.first))));
+  each_number(folder_of(pid) + "/task", [&](int thread) {
+    wait.may_be_served = wait.may_be_served || sleeps_elsewhere(pid, thread);
+    return !wait.may_be_served;
+  });
+  bool shared = false;
+  each_number(folder_of(pid) + "/task", [&](int thread) {
+    wait.may_go_on = !waits_for_a_lock(pid, thread, shared) && !is_of_transport(pid, thread);
+    return !wait.may_go_on;
+  });
+  wait.may_go_on = wait.may_go_on || (shared && !children.empty());
+  std::size_t seen = 0;
+  if (!add_children(children, seen, wait)) wait.may_be_served = true;
+  return wait;
+}
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a process outside MPI waits for, together with its threads and its child processes, from /proc.
+#include <cstdint>
+#include <string>
+
+namespace bestride::inline telemetry {
+
+struct ProcessWait {
+  /// The system call of the thread that was asked for: "read of /tmp/input (FIFO)", "wait for process 4711 (sort)"; ""
+  /// if it is in none or if that is not known.
+  std::string call;
+  /// A thread or a child process waits for what another program, a person or a device may send: a connection, a
+  /// terminal, a GPU. False if all of them wait for a lock, a pipe, a file system, time or a child process.
+  bool may_be_served = false;
+  /// Not all of its threads wait for locks, conditions or threads of the process without a limit of time, so that it
+  /// may go on. Also if that is not known.
+  bool may_go_on = false;
+  /// Changes whenever a process below this one begins, ends, computes, sleeps, reads or writes.
+  std::uint64_t children = 0;
+
+  bool operator==(const ProcessWait&) const = default;
+};
+
+/// Reads about four files for each thread and child process. `tid`: the thread to describe.
+ProcessWait process_wait(int pid, int tid);
+
+}  // namespace bestride::inline telemetry

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/record/process_wait.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+using namespace bestride;
+
+namespace {
+
+/// A child process that executes a function.
+class Child {
+ public:
+  template <class Function>
+  explicit Child(Function function) : pid_(fork()) {
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    function();
+    for (;;) pause();
+  }
+  ~Child() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  int pid() const { return pid_; }
+  /// What it waits for, once that begins with `words`, or after some seconds.
+  ProcessWait wait(const std::string& words) const {
+    ProcessWait wait;
+    for (int i = 0; i < 500; ++i) {
+      wait = process_wait(pid_, pid_);
+      if (!words.empty() && wait.call.starts_with(words)) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return wait;
+  }
+
+ private:
+  const pid_t pid_;
+};
+
+/// False where the kernel does not show system calls.
+bool shows_calls() { return access("/proc/self/syscall", R_OK) == 0; }
+
+class Waits : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!shows_calls()) GTEST_SKIP() << "this kernel has no /proc/PID/syscall";
+  }
+};
+
+TEST_F(Waits, APipe) {
+  const Child child([] {
+    int ends[2];
+    char byte;
+    if (pipe(ends) == 0) (void)!read(ends[0], &byte, 1);
+  });
+  const ProcessWait wait = child.wait("read");
+  EXPECT_EQ(wait.call, "read of a pipe");
+  EXPECT_FALSE(wait.may_be_served);
+}
+
+TEST_F(Waits, ANamedPipe) {
+  char folder[] = "/tmp/process_wait.XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/input";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const Child child([&] {
+    char byte;
+    (void)!read(open(path.c_str(), O_RDWR), &byte, 1);
+  });
+  EXPECT_EQ(child.wait("read").call, "read of " + path + " (FIFO)");
+  unlink(path.c_str());
+  rmdir(folder);
+}
+
+TEST_F(Waits, StandardInputMayBeAPerson) {
+  const Child child([] {
+    int ends[2];
+    char byte;
+    if (pipe(ends) == 0) (void)!read(dup2(ends[0], 0), &byte, 1);
+  });
+  const ProcessWait wait = child.wait("read");
+  EXPECT_EQ(wait.call, "read of standard input");
+  EXPECT_TRUE(wait.may_be_served);
+}
+
+TEST_F(Waits, ALockOfAFile) {
+  FILE* const file = std::tmpfile();
+  ASSERT_EQ(flock(fileno(file), LOCK_EX), 0);
+  const std::string path = "/proc/self/fd/" + std::to_string(fileno(file));
+  const Child child([&] { flock(open(path.c_str(), O_RDWR), LOCK_EX); });
+  const ProcessWait wait = child.wait("flock of /tmp/");
+  EXPECT_TRUE(wait.call.starts_with("flock of /tmp/")) << wait.call;
+  EXPECT_FALSE(wait.may_be_served);
+  std::fclose(file);
+}
+
+TEST_F(Waits, AConnection) {
+  const Child child([] {
+    int ends[2];
+    char byte;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0) (void)!recv(ends[0], &byte, 1, 0);
+  });
+  const ProcessWait wait = child.wait("receive");
+  EXPECT_EQ(wait.call, "receive from a socket");
+  EXPECT_TRUE(wait.may_be_served);
+}
+
+TEST_F(Waits, ASecondThreadWithAConnection) {
+  const Child child([] {
+    std::thread([] {
+      int ends[2];
+      if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return;
+      pollfd entry{ends[0], POLLIN, 0};
+      poll(&entry, 1, -1);
+    }).join();
+  });
+  const ProcessWait wait = child.wait("wait for a lock");
+  EXPECT_EQ(wait.call, "wait for a lock, a condition or a thread (futex)");
+  EXPECT_TRUE(wait.may_be_served);
+}
+
+/// Whether it may go on, for those that wait for a lock.
+TEST_F(Waits, ALockOfItsOwnForEver) {
+  const Child twice([] {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&mutex);
+  });
+  EXPECT_FALSE(twice.wait("wait for a lock").may_go_on);
+  const Child timed([] {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    const timespec until{time(nullptr) + 1000, 0};
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_timedlock(&mutex, &until);
+  });
+  EXPECT_TRUE(timed.wait("wait for a lock").may_go_on);
+  const Child joins([] { std::thread([] { sleep(1000); }).join(); });
+  EXPECT_TRUE(joins.wait("wait for a lock").may_go_on);
+  const Child has_a_child([] {
+    if (fork() == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      sleep(1000);
+    }
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&mutex);
+  });
+  EXPECT_FALSE(has_a_child.wait("wait for a lock").may_go_on) << "no other process has this lock";
+  const Child shared([] {
+    if (fork() == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      sleep(1000);
+    }
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_t mutex;
+    pthread_mutex_init(&mutex, &attributes);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&mutex);
+  });
+  EXPECT_TRUE(shared.wait("wait for a lock").may_go_on);
+}
+
+/// UCX has such a thread in each rank.
+TEST_F(Waits, AThreadOfTheTransport) {
+  const Child child([] {
+    std::thread([] {
+      pthread_setname_np(pthread_self(), "async");
+      int ends[2];
+      if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return;
+      pollfd entry{ends[0], POLLIN, 0};
+      poll(&entry, 1, -1);
+    }).join();
+  });
+  child.wait("wait for a lock");
+  bool served = true;  // until the thread has its name
+  for (int i = 0; i < 500 && served; ++i) {
+    served = process_wait(child.pid(), child.pid()).may_be_served;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_FALSE(served);
+}
+
+TEST_F(Waits, AChildThatComputesAndOneThatDoesNothing) {
+  for (const bool computes : {true, false}) {
+    const Child child([computes] {
+      const pid_t grandchild = fork();
+      if (grandchild == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (volatile bool always = computes; always;) {
+        }
+        for (;;) pause();
+      }
+      waitpid(grandchild, nullptr, 0);
+    });
+    const ProcessWait before = child.wait("wait for process");
+    EXPECT_TRUE(before.call.starts_with("wait for process ")) << before.call;
+    EXPECT_FALSE(before.may_be_served);
+    EXPECT_NE(before.children, 0u);
+    bool changed = false;
+    for (int i = 0; i < (computes ? 500 : 30) && !changed; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      changed = process_wait(child.pid(), child.pid()).children != before.children;
+    }
+    EXPECT_EQ(changed, computes);
+  }
+}
+
+TEST_F(Waits, AChildWithAConnection) {
+  const Child child([] {
+    const pid_t grandchild = fork();
+    if (grandchild == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      int ends[2];
+      char byte;
+      if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0) (void)!recv(ends[0], &byte, 1, 0);
+      for (;;) pause();
+    }
+    waitpid(grandchild, nullptr, 0);
+  });
+  EXPECT_TRUE(child.wait("wait for process").may_be_served || child.wait("").may_be_served);
+}
+
+TEST_F(Waits, NoSuchProcess) { EXPECT_EQ(process_wait(1 << 22, 1 << 22), ProcessWait{}); }
+
+}  // namespace
