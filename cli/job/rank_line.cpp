@@ -114,8 +114,8 @@ std::string waits_text(const RankWaits& waits, unsigned slot) {
 /// The line of one rank, before lines are merged.
 class Line {
  public:
-  Line(const JobView& view, std::size_t index, CallSites& sites)
-      : view_(view), rank_(view.job.ranks[index]), activity_(view.activities[index]), sites_(sites) {
+  Line(const JobView& view, std::size_t index, CallSites& sites, const std::map<std::int32_t, std::string>& places)
+      : view_(view), rank_(view.job.ranks[index]), activity_(view.activities[index]), sites_(sites), places_(places) {
     group_.ranks = {rank_.world_rank};
     group_.pid = rank_.pid;
     const auto& culprits = view.diagnosis.culprits;
@@ -153,7 +153,8 @@ class Line {
       group_.state = call_text(rank_, *thread_->current, sites_);
       since(thread_->current->entered);
       rest(process_text(*thread_, true));
-      at(thread_->current->site);
+      const auto known = places_.find(rank_.world_rank);
+      known != places_.end() ? rest("at " + known->second) : at(thread_->current->site);
       waits();
     } else if (thread_->in_mpi) {
       group_.state = "in an MPI call (its record is incomplete)";
@@ -209,6 +210,7 @@ class Line {
   const RankSnapshot& rank_;
   Activity activity_;
   CallSites& sites_;
+  const std::map<std::int32_t, std::string>& places_;
   const ThreadSnapshot* thread_;
   RankGroup group_;
 };
@@ -331,11 +333,12 @@ std::string RankGroup::text() const {
   return rest.empty() ? text : text + "  " + rest;
 }
 
-std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites) {
+std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites,
+                                   const std::map<std::int32_t, std::string>& places) {
   std::vector<RankGroup> groups;
   std::map<std::pair<std::string, std::string>, std::size_t> known;
   for (std::size_t i = 0; i < view.job.ranks.size(); ++i) {
-    RankGroup line = Line(view, i, sites).take();
+    RankGroup line = Line(view, i, sites, places).take();
     const auto [at, is_new] = known.try_emplace({line.state, line.rest}, groups.size());
     if (is_new) {
       groups.push_back(std::move(line));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What each rank does now, as lines of text; ranks in the same state share a line.
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,10 @@ struct RankGroup {
   std::string text() const;
 };
 
-/// The groups of a job, by their first rank.
-std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites);
+/// The groups of a job, by their first rank. `places`: of ranks in a call, where that is if their call sites do not
+/// tell it, which are the interpreter's.
+std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites,
+                                   const std::map<std::int32_t, std::string>& places = {});
 
 /// "MPI_Allreduce(MPI_COMM_WORLD #1042, 8 B)".
 std::string call_text(const RankSnapshot& rank, const CallSnapshot& call, CallSites& sites);

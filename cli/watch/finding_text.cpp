@@ -106,7 +106,7 @@ std::string call_of(const Finding& finding, const JobView& view) {
 std::string end_text(int wait_status) {
   if (wait_status < 0) return "ended";
   if (WIFSIGNALED(wait_status)) {
-    return "killed by " + signal_text(WTERMSIG(wait_status)) + (WCOREDUMP(wait_status) ? ", core dumped," : "");
+    return "was killed by " + signal_text(WTERMSIG(wait_status)) + (WCOREDUMP(wait_status) ? ", core dumped," : "");
   }
   return "ended with exit code " + std::to_string(WEXITSTATUS(wait_status));
 }
@@ -207,6 +207,19 @@ bool is_deadlock_by(telemetry::CallKind kind, const Finding& finding, const JobV
            const ThreadSnapshot* const thread = rank ? leading_thread(*rank) : nullptr;
            return thread && thread->current && telemetry::kind_of(thread->current->function, false) == kind;
          });
+}
+
+/// The lines of Python programs in which the main threads of ranks are.
+std::map<std::int32_t, std::string> places_of_python(const JobView& view, const JobStacks* stacks) {
+  std::map<std::int32_t, std::string> places;
+  if (!stacks) return places;
+  for (const auto& [number, place] : stacks->places) {
+    const RankSnapshot* const rank = find_rank(view, number);
+    const ThreadSnapshot* const thread = rank && runs_python(*rank) ? leading_thread(*rank) : nullptr;
+    if (thread && thread->tid == rank->pid && place.line > 0 && is_program_source(place))
+      places[number] = frame_text(place);
+  }
+  return places;
 }
 
 const char* slow_path_advice(const SlowPath& path) {
@@ -339,9 +352,11 @@ std::string working_text(const Finding& finding, const JobView& view, double sec
            plural(finding, "its", "their") + " work";
   const bool outside = finding.cause != Cause::starting;
   return subject(finding, view) + " " + verb(finding.cause, finding.culprits.size() == 1) +
-         (outside ? " outside MPI" + wait_calls(finding, view) + " for " : " for ") + seconds_text(seconds) +
-         " while " + ranks_text(finding.held_up) + (finding.held_up.size() == 1 ? " waits" : " wait") +
-         "; this may be " + plural(finding, "its", "their") + " work";
+         (outside ? " outside MPI" + (finding.cause == Cause::waiting ? wait_calls(finding, view) : "") + " for "
+                  : " for ") +
+         seconds_text(seconds) + " while " + ranks_text(finding.held_up) +
+         (finding.held_up.size() == 1 ? " waits" : " wait") + "; this may be " + plural(finding, "its", "their") +
+         " work";
 }
 
 std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
@@ -410,7 +425,8 @@ std::string advice(const Finding& finding, const JobView& view) {
       if (finding.cause == Cause::mpi_error)
         return "look at the arguments of this call; the error handler of its communicator ends the job "
                "(MPI_ERRORS_ARE_FATAL)";
-      if (const EndSnapshot* const end = noted(finding, view, EndKind::signal); end && end->text == "stack overflow\n")
+      if (const EndSnapshot* const end = noted(finding, view, EndKind::signal);
+          end && end->text.starts_with("stack overflow"))
         return "look for a recursion without end and for large local arrays; 'ulimit -s' shows the limit of the stack";
       if (noted(finding, view, EndKind::signal))
         return "look at this place; run with a debugger or core dumps to see its variables";
@@ -418,6 +434,9 @@ std::string advice(const Finding& finding, const JobView& view) {
       const int status = wait_status(finding, view);
       if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return "SIGKILL often comes from the kernel's out-of-memory killer (dmesg) or the batch system's memory limit";
+      if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
+        return "the rank's own output may say where, as that of libgfortran does; else run again with core dumps "
+               "(ulimit -c unlimited) and open the core with gdb";
       if (status >= 0 && WIFEXITED(status)) return "the program ended itself; read what the rank printed";
       return "run again with core dumps (ulimit -c unlimited) and open the core with gdb";
     }
@@ -496,7 +515,8 @@ std::string finding_text(const Finding& finding, const JobView& view, const JobS
   const auto line = [&](const std::string& content) { text += "  " + content + "\n"; };
   CallSites sites;
   if (const std::string words = summary(finding, view, sites, stacks); !words.empty()) line(words);
-  std::vector<RankGroup> groups = rank_groups(view, sites);
+  const std::map<std::int32_t, std::string> places = places_of_python(view, stacks);
+  std::vector<RankGroup> groups = rank_groups(view, sites, places);
   std::stable_sort(groups.begin(), groups.end(), [&](const RankGroup& a, const RankGroup& b) {
     const auto blamed = [&](const RankGroup& group) {
       return std::any_of(group.ranks.begin(), group.ranks.end(), [&](std::int32_t rank) {

@@ -27,6 +27,7 @@ NamedFrame of_c(const std::string& function) { return {function, "libc.so.6", ""
 class FindingText : public testing::Test {
  protected:
   FindingText() {
+    for (RankSnapshot& rank : sample.ranks) rank.pid = rank.threads[0].tid;
     finding.fault = Fault::computation_hang;
     finding.cause = Cause::blocked;
   }
@@ -116,7 +117,16 @@ TEST_F(FindingText, PlaceOfACrashIsTheProgramsOwn) {
             own("integrate", 31),
             {"std::map::at", "solver", "/usr/include/c++/12/bits/stl_map.h", 551},
             of_c("abort")});
-  EXPECT_EQ(headline_text(), "rank 1 (pid 0 on ) was ended by signal 6 (Aborted) in integrate (solver.c:31)");
+  EXPECT_EQ(headline_text(), "rank 1 (pid 101 on ) was ended by signal 6 (Aborted) in integrate (solver.c:31)");
+}
+
+TEST_F(FindingText, AnAbortThatWasNotNotedMayBeInTheOutput) {
+  crash(1, EndKind::exit);
+  sample.ranks[1].end.reset();
+  sample.ranks[1].wait_status = SIGABRT;
+  EXPECT_THAT(advice(finding, view()), HasSubstr("output may say where"));
+  sample.ranks[1].wait_status = SIGSEGV;
+  EXPECT_THAT(advice(finding, view()), testing::Not(HasSubstr("output may say where")));
 }
 
 TEST_F(FindingText, PlaceOfACrashInAThread) {
@@ -145,9 +155,26 @@ TEST_F(FindingText, AnInterpretersFrameIsNoPlace) {
   rank.wait_status = 1 << 8;
   rank.state = ProcessState::finalizing;
   stack(1, {{"Py_Exit", "libpython3.11.so.1.0", "Python/pylifecycle.c", 2944}, of_c("exit")});
-  EXPECT_EQ(headline_text(), "rank 1 (pid 0 on ) ended with exit code 1 before MPI_Finalize");
+  EXPECT_EQ(headline_text(), "rank 1 (pid 101 on ) ended with exit code 1 before MPI_Finalize");
   rank.threads[0].finished.emplace_back().function = telemetry::number_of("MPI_Finalize");
-  EXPECT_EQ(headline_text(), "rank 1 (pid 0 on ) ended with exit code 1 after MPI_Finalize");
+  EXPECT_EQ(headline_text(), "rank 1 (pid 101 on ) ended with exit code 1 after MPI_Finalize");
+}
+
+TEST_F(FindingText, CallsOfPythonProgramsAreAtTheirLine) {
+  barrier_from(1);
+  finding.culprits = {0};
+  for (RankSnapshot& rank : sample.ranks) rank.executable = "/usr/bin/python3.11";
+  for (std::int32_t rank = 0; rank < 4; ++rank)
+    stack(rank, {{"main", "", "program.py", rank < 2 ? 7 : 9}, {"Comm.Barrier", "", "src/mpi4py/MPI.src/Comm.pyx", 8}});
+  const JobStacks stacks = merge_host_stacks({host});
+  const std::string text = finding_text(finding, view(), &stacks, 4, false);
+  EXPECT_THAT(text, HasSubstr("  rank 1  pid 101  MPI_Barrier(MPI_COMM_WORLD #1)  at main (program.py:7)  waits for"));
+  EXPECT_THAT(text, HasSubstr("  ranks 2,3  MPI_Barrier(MPI_COMM_WORLD #1)  at main (program.py:9)  waits for"));
+  EXPECT_THAT(text, HasSubstr("wait in MPI_Barrier at main (program.py:9)"));
+  for (RankSnapshot& rank : sample.ranks) rank.threads[0].tid += 10;
+  EXPECT_THAT(finding_text(finding, view(), &stacks, 4, false), HasSubstr("wait in MPI_Barrier. "))
+      << "another thread than the main one is in the call";
+  EXPECT_THAT(finding_text(finding, view(), &stacks, 4, false), testing::Not(HasSubstr("at main (program.py:9)")));
 }
 
 TEST_F(FindingText, ExceptionInAPackageIsThatOfItsCaller) {

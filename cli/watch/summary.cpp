@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/watch/summary.hpp"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -45,7 +47,7 @@ std::string call_at(const RankSnapshot& rank, CallSites& sites, const JobStacks*
   const ThreadSnapshot* const thread = leading_thread(rank);
   if (!thread || !(thread->current || thread->polling)) return "";
   // The stack also shows the line of an interpreted program.
-  const NamedFrame* const frame = place_in_program(stacks, rank.world_rank);
+  const NamedFrame* const frame = thread->tid == rank.pid ? place_in_program(stacks, rank.world_rank) : nullptr;
   const std::string place = frame && frame->line > 0 ? frame_text(*frame)
                             : thread->current        ? sites.text(rank, thread->current->site)
                                                      : "";
@@ -236,6 +238,9 @@ std::vector<NextStep> next_steps(const Finding& finding, const JobView& view) {
                  "all are valid", "mend what makes them invalid"},
                 {"no access outside of its memory before", "mpiexec ... valgrind --error-exitcode=1 PROGRAM",
                  "no error", "mend the first error"}};
+      if (const int status = wait_status(finding, view); status >= 0 && WIFEXITED(status))
+        return {{"the rank's own output says why it ended", "bestride run --watch mpiexec ... 2> output", "no message",
+                 "mend what the message names"}};
       return {{"the kernel has not ended it for its memory", "dmesg | grep -i 'out of memory'",
                "no line with process " + pid, "use fewer ranks on " + host + ", or a higher memory limit"}};
     case Fault::stopped:
@@ -246,8 +251,14 @@ std::vector<NextStep> next_steps(const Finding& finding, const JobView& view) {
                  "look at who should send, and with which tag and communicator"}};
       return {{finding.culprits.size() == 1 ? "it is where it was" : "they are where they were",
                "bestride where --stacks", "other frames than in this verdict", "look at this place of the program"}};
-    case Fault::mismatch:
     case Fault::unmatched_message:
+      return {{"destination, tag and communicator of the send and of the receive agree", "bestride where --calls 8",
+               "the same on both ranks", "mend the one that differs"}};
+    case Fault::mismatch:
+      if (finding.mismatch && !finding.mismatch->pairs.empty())
+        return {{"both ranks pass the same amount for each other", "bestride where --calls 8", "equal counts and types",
+                 "mend the counts that differ"}};
+      [[fallthrough]];
     case Fault::deadlock:
       return {{"all members come to the same calls", "bestride where --calls 8", "the same functions in the same order",
                "compare the conditions around the first call that differs"}};

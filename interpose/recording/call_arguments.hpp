@@ -148,7 +148,7 @@ template <RecordKind kind, ArgumentPositions at, bool quick, class All>
       else
         facts.ordinal = tracked->next_ordinal(recording.file);
       if constexpr (at.in_counts >= 0 && !prepares_request(kind))
-        record_amounts<at>(recording, all, *tracked, facts.peer, facts.ordinal);
+        if (recording.observed) record_amounts<at>(recording, all, *tracked, facts.peer, facts.ordinal);
     }
   return facts;
 }

@@ -43,14 +43,14 @@ std::string launch_name_or_nothing() noexcept try { return launch_name(); } catc
   return {};
 }
 
-/// Without an observer, nobody would read why this process ended.
 /// The process that watches the job ran on this host when this process made its record.
 bool had_watcher_here = false;
 bool has_watcher_here() noexcept try { return watcher_is_here(Settings::get().text("BESTRIDE_WATCHER")); } catch (...) {
   return true;
 }
 
-bool notes_its_end() noexcept { return is_watched() || !Settings::get().text("BESTRIDE_WATCHER").empty(); }
+/// Without an observer, nobody would read why this process ended.
+bool has_observer() noexcept { return is_watched() || !Settings::get().text("BESTRIDE_WATCHER").empty(); }
 
 }  // namespace
 
@@ -64,7 +64,8 @@ Recording::Recording(RecordFile& record) noexcept
       messages(record),
       requests(record, &messages),
       peers(record),
-      sites(record, reinterpret_cast<std::uint64_t>(&__ehdr_start)) {
+      sites(record, reinterpret_cast<std::uint64_t>(&__ehdr_start)),
+      observed(has_observer()) {
   sites.set_ticks_per_second(record.header.ticks_per_second.get());
 }
 
@@ -83,7 +84,7 @@ void Recording::begin() noexcept {
   alignas(Recording) static unsigned char storage[sizeof(Recording)];
   instance_ = new (storage) Recording(*record);
   Recorder::get().start(*record);
-  if (notes_its_end()) {
+  if (has_observer()) {
     note_mpi_errors();
     note_python_exceptions();
     note_crashes(Recorder::get().path().c_str());
@@ -105,7 +106,7 @@ void Recording::initialized() noexcept {
   int level = MPI_THREAD_MULTIPLE;
   requests.set_concurrent(real.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE);
   communicators.add_predefined(rank, size);
-  if (notes_its_end()) note_crashes(Recorder::get().path().c_str());
+  if (has_observer()) note_crashes(Recorder::get().path().c_str());
   Recorder::get().refine_clock();
   Recorder::get().set_world(rank, size);
   Recorder::get().set_state(ProcessState::initialized);

@@ -76,6 +76,7 @@ class Recording {
   RequestTracker requests;
   PeerTable peers;
   SiteTable sites;
+  const bool observed;  ///< the job is watched, so that somebody reads what costs more to record
 
  private:
   [[gnu::noinline]] CallMemo& renew_memo(RecordedThread& thread, const SiteTable::Caller& caller,

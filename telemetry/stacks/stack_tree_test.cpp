@@ -54,6 +54,14 @@ TEST(StackTree, TheLineOfAnOuterFunctionIsShownIfItTellsRanksApart) {
             "rank 1  main (solver.f90:4) > advance > copy (solver.f90:20)\n");
 }
 
+TEST(StackTree, TheInnermostLineOfTheProgramIsShownAboveALibraryWithLines) {
+  const NamedFrame library{"std::map::at", "solver", "/usr/include/c++/12/bits/stl_map.h", 551};
+  EXPECT_EQ(
+      tree_text(merge_stacks({{0, "", false, {frame("main", 3), frame("load", 8), library, frame("abort", 0, "c")}}}),
+                {}),
+      "rank 0  main > load (solver.f90:8) > std::map::at (stl_map.h:551) > abort\n");
+}
+
 TEST(StackTree, ManyLinesOfAFunctionAreOneNode) {
   std::vector<RankStack> stacks;
   for (std::int32_t rank = 0; rank < 4; ++rank) {

@@ -19,8 +19,12 @@ std::string place_text(const NamedFrame& frame) {
          ")";
 }
 
-/// "main > solve (solver.f90:88) > MPI_Allreduce". Source lines: of the last frame, and of those that call MPI or a
-/// library of which no lines are known; of the first one if `with_first_line`.
+bool calls_a_library(const NamedFrame& frame, const NamedFrame& next) {
+  return next.file.empty() || (is_program_source(frame) && !is_program_source(next));
+}
+
+/// "main > solve (solver.f90:88) > MPI_Allreduce". Source lines: of the last frame, of those that call MPI or a
+/// library, and of the first one if `with_first_line`.
 std::string chain_text(const std::vector<NamedFrame>& frames, bool with_first_line) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < frames.size(); ++i) {
@@ -30,7 +34,8 @@ std::string chain_text(const std::vector<NamedFrame>& frames, bool with_first_li
     std::string word = fitted(frame.function, most_name_columns);
     if (same > 1) word += " x" + std::to_string(same);
     const bool last = i + 1 == frames.size();
-    if (!is_mpi_function(frame.function) && (last || frames[i + 1].file.empty() || (with_first_line && words.empty())))
+    if (!is_mpi_function(frame.function) &&
+        (last || calls_a_library(frame, frames[i + 1]) || (with_first_line && words.empty())))
       word += place_text(frame);
     words.push_back(word);
   }

@@ -194,7 +194,7 @@ class WhereTest(unittest.TestCase):
             if re.search(r"(?m)^    ranks 0,1,3  .*nanosleep", text):
                 break
             time.sleep(0.1)
-        self.assertRegex(text, r"(?m)^  stacks:\n    ranks 0,1,3  .*nanosleep.*\n    rank 2       main > .*nanosleep.*\n    rank 2 +\[threads\] .*read.*\n\Z")
+        self.assertRegex(text, r"(?m)^  stacks:\n    ranks 0,1,3  .*nanosleep.*\n    rank 2       main \(write_records.cpp:\d+\) > .*nanosleep.*\n    rank 2 +\[threads\] .*read.*\n\Z")
         self.assertNotIn("__libc_start", text)
         self.assertRegex(self.where("--stacks", "--all-frames"), "__libc_start")
         stacks = self.json("--stacks")["jobs"][0]["stacks"]

@@ -20,7 +20,8 @@ import time
 
 import generate
 
-STATUS = re.compile(r"bestride: .*(?:computes?|sleeps?|reads? or writes?|moves? data|ha(?:s|ve) not called MPI_Init) .* while .*; this may be its work$")
+STATUS = re.compile(r"bestride: (?:no rank makes progress for|.* (?:computes?|sleeps?|waits?|reads? or writes?|makes? other calls|"
+                    r"ha(?:s|ve) not called MPI_Init)) .*; this may be (?:its|their) work$")
 
 
 def text_of(path):
