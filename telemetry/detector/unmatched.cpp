@@ -192,6 +192,7 @@ std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const Ra
   const std::vector<std::size_t> alike = sections.alike();
   if (alike.size() <= usual) return std::nullopt;
   bool any = false;  // some messages are not known
+  bool with_tag = true;
   const auto messages = [&](const CallSnapshot& call) {
     any = any || hides_messages(call.function);
     std::int64_t found = 0;
@@ -201,13 +202,23 @@ std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const Ra
       const std::uint64_t uid = uid_of(peer, message.communicator);
       found += std::any_of(missing.begin(), missing.end(), [&](const Envelope& each) {
         return each.uid == uid && each.peer == message.peer &&
-               (receives ? tags_match(message.tag, each.tag) : tags_match(each.tag, message.tag));
+               (!with_tag || (receives ? tags_match(message.tag, each.tag) : tags_match(each.tag, message.tag)));
       });
     });
     return found;
   };
   std::int64_t counts[usual + 1];
-  for (std::size_t i = 0; i <= usual; ++i) counts[i] = sections.count(alike[i], messages);
+  const auto count = [&] {
+    for (std::size_t i = 0; i <= usual; ++i) counts[i] = sections.count(alike[i], messages);
+  };
+  count();
+  if (counts[1] == 0 && counts[2] == 0) {
+    // The tag may be that of a step.
+    with_tag = false;
+    count();
+    // As many messages, but perhaps with another tag than usual.
+    if (counts[1] > 0 && counts[0] == counts[1]) return std::nullopt;
+  }
   if (any || counts[1] != counts[2]) return std::nullopt;
   return counts[0] - counts[1];
 }

@@ -50,9 +50,9 @@ class Receives {
 };
 
 /// A rank in a collective call is `peer` of a message for which `waiter` waits, in one of its calls: to receive it, or
-/// until it is received. How many more such messages (communicator, tag, rank) `peer` has begun before this collective
-/// call, since the one before it, than the last two times before it came to this call at the same place. Empty: it has
-/// not come there twice with the same number of them, as far as its snapshot shows.
+/// until it is received. How many more such messages (communicator, rank, and tag unless it is a new one) `peer` has
+/// begun before this collective call, since the one before it, than the last two times before it came to this call at
+/// the same place. Empty: it has not come there twice with the same number of them, as far as its snapshot shows.
 std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const RankSnapshot& peer, bool receives);
 
 /// True if `sender` has sent `receiver` more messages than that has received from it. False if it is not known: some

@@ -41,9 +41,9 @@ class Messages : public Detection {
   void in_barrier(const Ranks& ranks) {
     for (const int rank : ranks) job.collective(rank, "MPI_Barrier").site = 0;
   }
-  /// It has finished a message with tag 1, and a barrier.
-  void step(int rank, const char* function, std::int32_t peer) {
-    finished(rank, function, peer, 1);
+  /// It has finished a message, and a barrier.
+  void step(int rank, const char* function, std::int32_t peer, std::int32_t tag = 1) {
+    finished(rank, function, peer, tag);
     finished(rank, "MPI_Barrier", no_rank, no_tag);
     thread(rank).finished.back().site = 0;
     thread(rank).finished.back().ordinal = 1000 + static_cast<std::uint32_t>(thread(rank).finished.size());
@@ -215,6 +215,28 @@ TEST_F(Messages, AMessageForTheWrongRank) {
   const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{1});
   EXPECT_FALSE(found.alone);
   EXPECT_GT(found.confidence, 0.7);
+}
+
+/// The tag is the number of the step.
+TEST_F(Messages, AMessageThatIsMissingInAStepWithATagOfItsOwn) {
+  for (int i = 0; i < 3; ++i) step(1, "MPI_Send", 0, 10 + i);
+  in_barrier({1, 2, 3});
+  receive(0, 1, 13);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{1});
+  EXPECT_FALSE(found.alone);
+}
+
+TEST_F(Messages, AMessageWithAnotherTagThanThatOfTheStep) {
+  for (int i = 0; i < 3; ++i) {
+    step(1, "MPI_Send", 0, 10 + i);
+    step(0, "MPI_Recv", 1, 10 + i);
+  }
+  finished(1, "MPI_Send", 0, 99);
+  in_barrier({1, 2, 3});
+  receive(0, 1, 13);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{1});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 99);
 }
 
 TEST_F(Messages, AMessageThatIsNotAlwaysSent) {

@@ -186,14 +186,13 @@ std::string call_name(int pid, const SystemCall& call, const std::vector<int>& c
   }
 }
 
-/// A thread waits in a futex, without a limit of time. `shared`: set if it may be that of a lock which other processes
-/// have, too; also if it waits for the end of a thread.
-bool waits_for_a_lock(int pid, int tid, bool& shared) {
+/// A thread waits in a futex that no other process has, without a limit of time. A thread that waits for the end of
+/// another one does not, because the kernel wakes it as if another process did.
+bool waits_for_a_lock(int pid, int tid) {
   constexpr long long private_flag = 128;  // FUTEX_PRIVATE_FLAG
   const SystemCall call = system_call_of(pid, tid);
-  if (call.number != SYS_futex || call.fourth != 0 || process_status(pid, tid).state != 'S') return false;
-  shared = shared || (call.second & private_flag) == 0;
-  return true;
+  return call.number == SYS_futex && (call.second & private_flag) != 0 && call.fourth == 0 &&
+         process_status(pid, tid).state == 'S';
 }
 
 /// Adds what the processes below `pid` do. False if there are too many of them.
@@ -223,12 +222,10 @@ ProcessWait process_wait(int pid, int tid) {
     wait.may_be_served = wait.may_be_served || sleeps_elsewhere(pid, thread);
     return !wait.may_be_served;
   });
-  bool shared = false;
   each_number(folder_of(pid) + "/task", [&](int thread) {
-    wait.may_go_on = !waits_for_a_lock(pid, thread, shared) && !is_of_transport(pid, thread);
+    wait.may_go_on = !waits_for_a_lock(pid, thread) && !is_of_transport(pid, thread);
     return !wait.may_go_on;
   });
-  wait.may_go_on = wait.may_go_on || (shared && !children.empty());
   std::size_t seen = 0;
   if (!add_children(children, seen, wait)) wait.may_be_served = true;
   return wait;

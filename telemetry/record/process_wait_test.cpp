@@ -163,10 +163,6 @@ TEST_F(Waits, ALockOfItsOwnForEver) {
   });
   EXPECT_FALSE(has_a_child.wait("wait for a lock").may_go_on) << "no other process has this lock";
   const Child shared([] {
-    if (fork() == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      sleep(1000);
-    }
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
