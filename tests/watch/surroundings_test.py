@@ -149,7 +149,7 @@ class Records(Surroundings):
 
     def test_a_verdict_that_is_too_large_for_the_limit(self):
         """The record fits, the verdict does not: an error of bestride, not its end."""
-        done = self.watched(*self.fault("sigkill"), outside=["sh", "-c", 'ulimit -f 600; exec "$@"', "sh"],
+        done = self.watched(*self.fault("sigkill"), outside=["sh", "-c", 'ulimit -f 640; exec "$@"', "sh"],
                             options=["--report"])
         self.assertRegex(done.stderr, r"(?m)^bestride: crash: rank 1 ")
         self.assertNotEqual(done.returncode, 128 + 25)
