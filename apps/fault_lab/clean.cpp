@@ -78,7 +78,7 @@ void interrupt(Job& job) {
       job.trigger(job.plan.kind);
       poll_and_compute(job);
       break;
-    case Kind::slow_input:
+    case Kind::late_input:
       job.trigger(job.plan.kind);
       job.companion.slow_read(job.options.pause_seconds);
       break;

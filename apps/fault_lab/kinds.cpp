@@ -256,7 +256,7 @@ constexpr KindEntry kinds[] = {
                "all ranks wait for a thread that computes for --pause-seconds"),
     clean_kind(Kind::polling_computation, "polling_computation", everywhere, false,
                "all ranks compute for --pause-seconds and call MPI_Iprobe every 100 us"),
-    clean_kind(Kind::slow_input, "slow_input", everywhere, false,
+    clean_kind(Kind::late_input, "late_input", everywhere, false,
                "all ranks read a pipe for --pause-seconds, into which a byte is written twice a second"),
     clean_kind(Kind::late_file, "late_file", everywhere, false,
                "all ranks look twice a second for a file that comes after --pause-seconds"),

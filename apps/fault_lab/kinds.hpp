@@ -106,7 +106,7 @@ enum class Kind {
   computing_child,
   computing_thread,
   polling_computation,
-  slow_input,
+  late_input,
   late_file,
   waiting_master,
   listener_thread,

@@ -28,7 +28,7 @@ CLASSES = {
     "slow": {"slow"},
 }
 # A message with a wrong tag is a mismatch of a message, not of collective calls.
-ALSO = {"tag_mismatch": {"unmatched message"}, "missing_receive": {"unmatched message"}}
+ALSO = {"tag_mismatch": {"unmatched message"}, "missing_receive": {"unmatched message"}, "all_poll": {"deadlock"}}
 
 
 def expected(lab, ranks, words):
@@ -37,7 +37,7 @@ def expected(lab, ranks, words):
 
 
 # All ranks are outside MPI for longer than --patience, but do something.
-WORKING = {"computing_child", "computing_thread", "polling_computation", "slow_input", "long_computation"}
+WORKING = {"computing_child", "computing_thread", "late_input", "long_computation"}
 
 
 def is_slow(kind):
