@@ -15,9 +15,8 @@ namespace {
 
 constexpr std::chrono::milliseconds between_samples{100};
 
-/// CPU seconds for each polling call, above which the program computes between them and does not wait. A call takes
-/// some microseconds, with a thousand requests a tenth of this.
-constexpr double most_cpu_per_poll = 2e-4;
+/// CPU seconds between two samples that are no computation, as the kernel counts in steps of 10 ms.
+constexpr double counted_cpu_seconds = 0.02;
 
 bool is_below(int pid, int ancestor) {
   for (int depth = 0; pid > 1 && depth < 64; ++depth) {
@@ -58,7 +57,8 @@ Activity activity_between(const RankSnapshot* before, const RankSnapshot& now) {
     polls += thread.polls - same->polls;
   }
   const bool computes = now.visible && before->visible &&
-                        now.use.cpu_seconds - before->use.cpu_seconds > most_cpu_per_poll * static_cast<double>(polls);
+                        now.use.cpu_seconds - before->use.cpu_seconds >
+                            poll_cpu_seconds * static_cast<double>(polls) + counted_cpu_seconds;
   return polls > 0 && !computes ? Activity::polling : Activity::none;
 }
 

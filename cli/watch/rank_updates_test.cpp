@@ -95,11 +95,11 @@ TEST(RankUpdates, ARankThatComputesBetweenPollingCallsDoesNotWait) {
     return polling;
   };
   UpdatedRanks updated = update_ranks({}, ranks({rank(0, 1)}), {});
-  updated = update_ranks(std::move(updated.ranks), ranks({rank(1000, 1.1)}), {});
+  updated = update_ranks(std::move(updated.ranks), ranks({rank(1000, 1.02)}), {});
   EXPECT_EQ(updated.activities, std::vector<Activity>{Activity::polling});
-  updated = update_ranks(std::move(updated.ranks), ranks({rank(2000, 1.6)}), {});
+  updated = update_ranks(std::move(updated.ranks), ranks({rank(2000, 1.06)}), {});
   EXPECT_EQ(updated.activities, std::vector<Activity>{Activity::none});
-  updated = update_ranks(std::move(updated.ranks), ranks({rank(2001, 1.6)}), {});
+  updated = update_ranks(std::move(updated.ranks), ranks({rank(2001, 1.06)}), {});
   EXPECT_EQ(updated.activities, std::vector<Activity>{Activity::polling}) << "it sleeps between them";
 }
 

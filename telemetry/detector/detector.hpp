@@ -44,7 +44,7 @@ struct Limits {
   double few_waiting = 20;      ///< the same if fewer ranks wait than are waited for, or any one of several would do
   double uninterruptible = 30;  ///< the same if it waits in the kernel for a device or a file system
   double communication = 10;    ///< all ranks are in their calls
-  double starvation = 4;        ///< the ranks that are waited for make other calls
+  double starvation = 4;        ///< the ranks that are waited for make other calls: no fault before `working`
   double unheard = 5;           ///< an agent on another host does not answer
 };
 
@@ -59,7 +59,7 @@ class Detector {
 
   /// Ranks that compute, sleep or move data outside MPI while others wait for them, for at least Limits::computation,
   /// or all ranks that do nothing, for at least Limits::few_waiting: no faults yet, and perhaps none. Findings of class
-  /// computation_hang, one for each cause, of the last observation.
+  /// computation_hang, one for each cause, or starvation, of the last observation.
   const std::vector<Finding>& working() const noexcept { return working_; }
 
   /// True if a rank makes no progress, so that observe() should be called again soon.

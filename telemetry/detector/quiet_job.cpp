@@ -12,9 +12,6 @@ namespace {
 /// ms), since it became quiet and between two observations.
 constexpr double quiet_share = 0.02, quiet_cpu_seconds = 0.1;
 constexpr double recent_share = 0.1, recent_cpu_seconds = 0.02;
-/// CPU seconds of a polling call together with what the program does before the next one. A program that takes longer
-/// computes between its polling calls. Measured: 0.2 to 0.5 us of a loop of MPI_Iprobe, 5 us with usleep().
-constexpr double poll_seconds = 10e-6;
 
 }  // namespace
 
@@ -28,7 +25,7 @@ bool Detector::has_worked(const RankSnapshot& rank, double now, History& history
       if (before.slot != thread.slot || thread.polls <= before.polls) continue;
       const double cpu_seconds = thread.cpu_seconds - before.cpu_seconds;
       history.polls = true;
-      if (cpu_seconds <= poll_seconds * static_cast<double>(thread.polls - before.polls)) recent -= cpu_seconds;
+      if (cpu_seconds <= poll_cpu_seconds * static_cast<double>(thread.polls - before.polls)) recent -= cpu_seconds;
     }
   }
   history.threads = std::move(threads);

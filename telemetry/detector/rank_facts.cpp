@@ -2,8 +2,8 @@
 #include "telemetry/detector/rank_facts.hpp"
 
 #include <algorithm>
-#include <iterator>
 
+#include "telemetry/record/process_wait.hpp"
 #include "telemetry/waits/call_kind.hpp"
 
 namespace bestride::inline telemetry {
@@ -65,12 +65,7 @@ bool is_output(const std::string& channel) {
   return channel.find("write") != std::string::npos || channel.find("sync") != std::string::npos ||
          channel.find("send") != std::string::npos;
 }
-bool is_of_program(const std::string& channel) {
-  static constexpr const char* parts[] = {"nanosleep", "pipe_",      "fifo",   "wait_for_partner",
-                                          "flock",     "posix_lock", "do_wait"};
-  return std::any_of(std::begin(parts), std::end(parts),
-                     [&](const char* part) { return channel.find(part) != std::string::npos; });
-}
+bool is_of_program(const std::string& channel) { return waits_for_this_host(channel) && !is_lock(channel); }
 bool is_lock(const std::string& channel) { return channel.find("futex") != std::string::npos; }
 
 }  // namespace bestride::inline telemetry

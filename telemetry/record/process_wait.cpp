@@ -50,17 +50,6 @@ std::vector<int> children_of(int pid) {
   return children;
 }
 
-/// Kernel functions in which a thread waits for something on this host that no program far away, person or device
-/// provides. Other waits, and those whose function is not known, may end when such a one sends something.
-bool waits_for_this_host(const std::string& channel) {
-  static constexpr std::string_view parts[] = {"futex", "pipe_", "fifo", "wait_for_partner", "flock", "locks_", "fcntl",
-                                               "do_lock", "posix_lock", "do_wait", "nanosleep",
-                                               // a sleep that goes on after the stack of the thread was copied
-                                               "do_syscall_"};
-  return std::any_of(std::begin(parts), std::end(parts),
-                     [&](std::string_view part) { return channel.find(part) != std::string::npos; });
-}
-
 std::string name_of(int pid, int tid) {
   std::string name = content(folder_of(pid) + "/task/" + std::to_string(tid) + "/comm");
   while (!name.empty() && name.back() == '\n') name.pop_back();
@@ -209,6 +198,15 @@ bool add_children(const std::vector<int>& children, std::size_t& seen, ProcessWa
 }
 
 }  // namespace
+
+bool waits_for_this_host(const std::string& channel) {
+  static constexpr std::string_view parts[] = {"futex", "pipe_", "fifo", "wait_for_partner", "flock", "locks_", "fcntl",
+                                               "do_lock", "posix_lock", "do_wait", "nanosleep",
+                                               // a sleep that goes on after the stack of the thread was copied
+                                               "do_syscall_"};
+  return std::any_of(std::begin(parts), std::end(parts),
+                     [&](std::string_view part) { return channel.find(part) != std::string::npos; });
+}
 
 ProcessWait process_wait(int pid, int tid) {
   ProcessWait wait;

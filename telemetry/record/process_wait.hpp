@@ -22,6 +22,11 @@ struct ProcessWait {
   bool operator==(const ProcessWait&) const = default;
 };
 
+/// A kernel function (ThreadSnapshot::channel) in which a thread waits for something on this host: a lock, a pipe, a
+/// child process, a time. Other waits, and those whose function is not known, may end when a program far away, a person
+/// or a device sends something.
+bool waits_for_this_host(const std::string& channel);
+
 /// Reads about four files for each thread and child process. `tid`: the thread to describe.
 ProcessWait process_wait(int pid, int tid);
 

@@ -34,6 +34,10 @@ struct CallSnapshot {
   std::uint32_t site = no_index;
 };
 
+/// CPU seconds of a polling call together with what the program does before the next one. A program that takes longer
+/// computes between its polling calls. MPI_Iprobe of MPICH 4.0 that finds nothing takes 277 instructions (callgrind).
+inline constexpr double poll_cpu_seconds = 10e-6;
+
 /// As ProbeRecord.
 struct ProbeSnapshot {
   std::uint16_t function = no_function;

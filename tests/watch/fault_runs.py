@@ -37,7 +37,7 @@ def expected(lab, ranks, words):
 
 
 # All ranks are outside MPI for longer than --patience, but do something.
-WORKING = {"computing_child", "computing_thread", "late_input", "long_computation"}
+WORKING = {"computing_child", "computing_thread", "polling_computation", "late_input", "long_computation"}
 
 
 def is_slow(kind):
