@@ -270,11 +270,8 @@ void CommunicatorTracker::add_window(MPI_Win window, TrackedCommunicator* parent
 void CommunicatorTracker::add_file(MPI_File file, TrackedCommunicator* parent, const char* path,
                                    std::uint32_t site) noexcept {
   const char* const slash = path ? std::strrchr(path, '/') : nullptr;
-  if (TrackedCommunicator* const tracked = add_like(parent, CommunicatorKind::file,
-                                                    slash  ? slash + 1
-                                                    : path ? path
-                                                           : "",
-                                                    site))
+  const char* const name = slash ? slash + 1 : path ? path : "";
+  if (TrackedCommunicator* const tracked = add_like(parent, CommunicatorKind::file, name, site))
     insert(bits_of(file), tracked);
 }
 

@@ -19,11 +19,22 @@ namespace {
 
 constexpr std::size_t deepest_stack = 64;
 
+/// Leaves out a character of UTF-8 at the end of a text that was cut within it.
+void drop_cut_character(std::string& text) {
+  std::size_t at = text.size();
+  while (at > 0 && text.size() - at < 3 && (static_cast<unsigned char>(text[at - 1]) & 0xc0) == 0x80) --at;
+  if (at == 0) return;
+  const auto first = static_cast<unsigned char>(text[at - 1]);
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+  if (text.size() - (at - 1) < length) text.resize(at - 1);
+}
+
 /// Text of a fixed field, which may lack its end. Control characters except `kept` become '?': the text goes to
 /// terminals.
 template <std::size_t size>
 std::string text(const char (&field)[size], char kept = '?') {
   std::string result(field, strnlen(field, size));
+  if (result.size() + 1 >= size) drop_cut_character(result);
   for (char& c : result)
     if ((static_cast<unsigned char>(c) < 0x20 || c == 0x7f) && c != kept) c = '?';
   return result;
