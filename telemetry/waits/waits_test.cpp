@@ -333,6 +333,10 @@ TEST(Waits, ALockOfAWindow) {
   graph = find_waits(job.ranks);
   EXPECT_EQ(graph.edge(1, 0), nullptr);
   EXPECT_FALSE(graph.find(1)->threads.at(0).resolved);
+  made(2, "MPI_Win_lock_all", no_rank);
+  EXPECT_NE(find_waits(job.ranks).edge(1, 2), nullptr);
+  made(2, "MPI_Win_unlock_all", no_rank);
+  EXPECT_EQ(find_waits(job.ranks).edge(1, 2), nullptr);
 }
 
 }  // namespace
