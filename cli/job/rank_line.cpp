@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "cli/job/rank_list.hpp"
+#include "telemetry/detector/rank_facts.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/members.hpp"
@@ -241,8 +242,7 @@ std::string end_of_rank(const RankSnapshot& rank) {
       case EndKind::exit: break;
     }
   }
-  for (const ThreadSnapshot& thread : rank.threads)
-    if (thread.current && function_name(thread.current->function) == "MPI_Abort") return "called MPI_Abort";
+  if (telemetry::has_aborted(rank)) return "called MPI_Abort";
   const std::string when = has_finalized(rank) ? "after MPI_Finalize" : "before MPI_Finalize";
   if (rank.wait_status >= 0 && WIFEXITED(rank.wait_status))
     return "exited with code " + std::to_string(WEXITSTATUS(rank.wait_status)) + " " + when;

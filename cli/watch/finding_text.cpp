@@ -315,7 +315,7 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
                " not ended after MPI_Finalize, while others have: " + plural(finding, "it ", "they ") +
                verb(finding.cause, finding.culprits.size() == 1);
       return who + plural(finding, " does", " do") +
-             " not come to the MPI call that others wait for: " + plural(finding, "it ", "they ") +
+             " not reach the MPI call that others wait for: " + plural(finding, "it ", "they ") +
              verb(finding.cause, finding.culprits.size() == 1) +
              (finding.cause == Cause::waiting ? " outside MPI" + wait_calls(finding, view) : "");
     case Fault::communication_hang:
@@ -454,7 +454,7 @@ std::string advice(const Finding& finding, const JobView& view) {
       if (finding.mismatch && finding.mismatch->first != 0)
         return "the results of these calls are wrong or undefined; look for reductions whose arguments depend on the "
                "rank";
-      return "compare the conditions under which the ranks come to these calls; all members of a communicator must "
+      return "compare the conditions under which the ranks reach these calls; all members of a communicator must "
              "make the same collective calls in the same order";
     case Fault::unmatched_message: return "compare destination, tag and communicator of the send and of the receive";
     case Fault::deadlock:

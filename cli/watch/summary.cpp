@@ -32,14 +32,14 @@ const NamedFrame* place_in_program(const JobStacks* stacks, std::int32_t rank) {
 }
 
 /// "in assemble (mesh.c:212)"; without lines the innermost function of the program itself; else the call after which it
-/// is, "behind MPI_Bcast at setup (main.c:8)"; "" if none is known.
+/// is, "after MPI_Bcast at setup (main.c:8)"; "" if none is known.
 std::string place_text(const RankSnapshot& rank, CallSites& sites, const JobStacks* stacks) {
   if (const NamedFrame* const frame = place_in_program(stacks, rank.world_rank)) return "in " + frame_text(*frame);
   const ThreadSnapshot* const thread = leading_thread(rank);
   if (!thread || thread->current || thread->finished.empty()) return "";
   const CallSnapshot& last = thread->finished.back();
   const std::string place = sites.text(rank, last.site);
-  return place.empty() ? "" : "behind " + function_name(last.function) + " at " + place;
+  return place.empty() ? "" : "after " + function_name(last.function) + " at " + place;
 }
 
 /// "MPI_Recv at exchange (halo.c:12)", in which it is, or which it repeats without success; "" outside MPI. `on`: with
@@ -227,21 +227,21 @@ std::vector<NextStep> next_steps(const Finding& finding, const JobView& view) {
       switch (finding.cause) {
         case Cause::exception:
           return {{"the other ranks end, too, when one has an exception", "mpiexec ... python -m mpi4py SCRIPT",
-                   "the job ends with the traceback", "mend the exception that the verdict names"}};
+                   "the job ends with the traceback", "fix the exception that the verdict names"}};
         case Cause::mpi_error:
         case Cause::aborted:
           return {{"the rank's own output says why", "bestride run --watch mpiexec ... 2> output", "no message",
-                   "mend what the message names"}};
+                   "fix what the message names"}};
         default: break;
       }
       if (rank && rank->end && rank->end->kind == EndKind::signal)
         return {{"the variables at the place of the crash", "ulimit -c unlimited; mpiexec ...; gdb PROGRAM CORE",
-                 "all are valid", "mend what makes them invalid"},
+                 "all are valid", "fix what makes them invalid"},
                 {"no access outside of its memory before", "mpiexec ... valgrind --error-exitcode=1 PROGRAM",
-                 "no error", "mend the first error"}};
+                 "no error", "fix the first error"}};
       if (const int status = wait_status(finding, view); status >= 0 && WIFEXITED(status))
         return {{"the rank's own output says why it ended", "bestride run --watch mpiexec ... 2> output", "no message",
-                 "mend what the message names"}};
+                 "fix what the message names"}};
       return {{"the kernel has not ended it for its memory", "dmesg | grep -i 'out of memory'",
                "no line with process " + pid, "use fewer ranks on " + host + ", or a higher memory limit"}};
     case Fault::stopped:
@@ -254,14 +254,14 @@ std::vector<NextStep> next_steps(const Finding& finding, const JobView& view) {
                "bestride where --stacks", "other frames than in this verdict", "look at this place of the program"}};
     case Fault::unmatched_message:
       return {{"destination, tag and communicator of the send and of the receive agree", "bestride where --calls 8",
-               "the same on both ranks", "mend the one that differs"}};
+               "the same on both ranks", "fix the one that differs"}};
     case Fault::mismatch:
       if (finding.mismatch && !finding.mismatch->pairs.empty())
         return {{"both ranks pass the same amount for each other", "bestride where --calls 8", "equal counts and types",
-                 "mend the counts that differ"}};
+                 "fix the counts that differ"}};
       [[fallthrough]];
     case Fault::deadlock:
-      return {{"all members come to the same calls", "bestride where --calls 8", "the same functions in the same order",
+      return {{"all members reach the same calls", "bestride where --calls 8", "the same functions in the same order",
                "compare the conditions around the first call that differs"}};
     case Fault::communication_hang:
       return {{"the calls have not changed", "bestride where --calls 8", "other calls than in this verdict",
