@@ -87,6 +87,8 @@ TEST(EndOfRank, SaysWhetherMpiFinalizeHasReturned) {
   EXPECT_EQ(end_of_rank(rank), "killed, or ended by _exit(), after MPI_Finalize");
   rank.threads[0].finished.back().function = telemetry::number_of("MPI_Barrier");
   EXPECT_EQ(end_of_rank(rank), "killed, or ended by _exit(), before MPI_Finalize");
+  rank.threads[0].finished.front().function = telemetry::number_of("MPI_Abort");  // has returned
+  EXPECT_EQ(end_of_rank(rank), "called MPI_Abort");
 }
 
 /// Places in the sample library (argument of the program).
