@@ -74,6 +74,8 @@ struct Descriptor {
 /// Attempts to create a file in a folder that other ranks may remove.
 constexpr int most_attempts = 100;
 
+constexpr std::uint64_t initial_pid_namespace = 0xEFFFFFFC;  ///< PROC_PID_INIT_INO of Linux: fixed since 3.8
+
 std::string user_folder() { return "bestride-" + std::to_string(geteuid()); }
 
 bool ends_with(const char* text, const char* suffix) noexcept {
@@ -114,12 +116,6 @@ bool is_stale(int folder, const char* name, double seconds) noexcept {
   const OldRecord record(folder, name);
   if (!record.opened || static_cast<double>(time(nullptr) - record.status.st_mtime) < seconds) return false;
   return !record.whole || !process_lives(record.header, record.file.value);
-}
-
-/// True if the record may be that of a living process with the same pid in another pid namespace.
-bool is_of_other_namespace(int folder, const char* name) noexcept {
-  const OldRecord record(folder, name);
-  return record.whole && !is_visible(record.header) && process_lives(record.header, record.file.value);
 }
 
 void remove_stale_job(int parent, const char* name, double seconds) noexcept {
@@ -180,8 +176,14 @@ std::string job_name(const std::string& launch) {
   return "pid-" + std::to_string(getpid());
 }
 
+std::string record_name(int pid, std::uint64_t pid_namespace) {
+  std::string name = std::to_string(pid);
+  if (pid_namespace != 0 && pid_namespace != initial_pid_namespace) name += "-" + std::to_string(pid_namespace);
+  return name + record_suffix;
+}
+
 Result<RecordFile*> create_record(const std::string& job, std::string* path) noexcept try {
-  std::string name = std::to_string(getpid()) + record_suffix;
+  const std::string name = record_name(getpid(), own_pid_namespace());
   *path = records_folder() + "/" + job + "/" + name;
   if (!within_file_size_limit(record_file_bytes)) {
     errno = EFBIG;
@@ -200,18 +202,12 @@ Result<RecordFile*> create_record(const std::string& job, std::string* path) noe
       return system_error(records_folder() + "/" + job);
     if (folder.value < 0) continue;
     file.value = openat(folder.value, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file.value >= 0) {
-      unlinkat(folder.value, crash_path(name).c_str(), 0);  // of an earlier process with this pid
-    } else if ((errno != ENOENT && errno != EEXIST) || attempt == most_attempts) {
+    if (file.value < 0 && ((errno != ENOENT && errno != EEXIST) || attempt == most_attempts))
       return system_error(*path);
-    } else if (errno == EEXIST) {
-      if (is_of_other_namespace(folder.value, name.c_str()))
-        name = std::to_string(getpid()) + "-" + std::to_string(own_pid_namespace()) + record_suffix;
-      else
-        unlinkat(folder.value, name.c_str(), 0);
-    }
+    if (file.value < 0 && errno == EEXIST)
+      unlinkat(folder.value, name.c_str(), 0);  // of an earlier process with this pid
   }
-  *path = records_folder() + "/" + job + "/" + name;
+  unlinkat(folder.value, crash_path(name).c_str(), 0);
   // Allocated now: a write into a hole of a full /dev/shm would be a SIGBUS.
   if (const int error = posix_fallocate(file.value, 0, record_file_bytes)) {
     unlinkat(folder.value, name.c_str(), 0);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where the record files of a job are: /dev/shm/bestride-<uid>/<job>/<pid>.record, folders with mode 0700, files 0600.
+// Where the record files of a job are: /dev/shm/bestride-<uid>/<job>/<pid>.record or, outside the first pid namespace
+// of the system, <pid>-<pid namespace>.record. Folders have mode 0700, files 0600.
 //
 // /dev/shm is memory, is there in every container that has a C library, and is emptied at a restart. A folder that
 // belongs to somebody else, or that others may write to, or a symbolic link in its place, is not used. Alternative
 // considered: memfd, which leaves nothing behind but can't be read after the process has ended.
+#include <cstdint>
 #include <string>
 
 #include "base/result.hpp"
@@ -24,6 +26,10 @@ std::string records_folder();
 /// The name of this process's job on this host: "hydra-<pid of its proxy>", "slurm-<job>.<step>", else `launch`, what
 /// the launcher calls the job, if it is not empty, else "pid-<pid>". Before MPI_Init.
 std::string job_name(const std::string& launch);
+
+/// The name of a process's record file. In two pid namespaces, processes may have the same pid: two containers that
+/// share /dev/shm, with a process 1 in each. pid_namespace: 0 if not known.
+std::string record_name(int pid, std::uint64_t pid_namespace);
 
 /// Creates this process's record file, all bytes zero, and maps it. The mapping and one descriptor stay until the
 /// process ends; the file stays until remove_record(), or until a later job or `bestride where --clean` finds that its

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <set>
@@ -412,29 +413,29 @@ TEST(JobFolder, TheRecordStaysOpenUnderAHighNumber) {
   remove_record(path);
 }
 
-/// Two containers that share /dev/shm, with a process 1 in each.
-TEST(JobFolder, ARecordOfAnotherPidNamespaceStaysAsLongAsItsProcessLives) {
+TEST(JobFolder, ProcessesOfDifferentPidNamespacesHaveRecordsOfDifferentNames) {
+  EXPECT_EQ(record_name(7, 0xEFFFFFFC), "7.record");
+  EXPECT_EQ(record_name(7, 0), "7.record");
+  EXPECT_EQ(record_name(1, 4026532177), "1-4026532177.record");
+}
+
+TEST(JobFolder, ARecordIsReplacedByThatOfALaterProcessWithItsPid) {
   const std::string job = "test-" + std::to_string(getpid());
-  std::string other, own, last;
-  const Result<RecordFile*> first = create_record(job, &other);
+  std::string first_path, second_path;
+  const Result<RecordFile*> first = create_record(job, &first_path);
   ASSERT_TRUE(first);
-  EXPECT_EQ((*first)->header.locked, 1u);
-  (*first)->header.pid_namespace = own_pid_namespace() + 1;
-  const Result<RecordFile*> second = create_record(job, &own);
+  (*first)->header.pid = 1;
+  std::ofstream(crash_path(first_path)) << "x";
+  const Result<RecordFile*> second = create_record(job, &second_path);
   ASSERT_TRUE(second);
-  EXPECT_NE(own, other);
-  EXPECT_TRUE(std::filesystem::exists(other) && std::filesystem::exists(own));
-  // It ends: nothing refers to its file any more.
-  munmap(*first, record_file_bytes);
-  close_all(other);
-  const Result<RecordFile*> third = create_record(job, &last);
-  ASSERT_TRUE(third);
-  EXPECT_EQ(last, other);
-  for (RecordFile* record : {*second, *third}) munmap(record, record_file_bytes);
-  for (const std::string& path : {own, last}) {
-    close_all(path);
-    remove_record(path);
-  }
+  EXPECT_EQ(second_path, first_path);
+  EXPECT_EQ((*second)->header.pid, 0);
+  EXPECT_EQ((*second)->header.locked, 1u);
+  EXPECT_FALSE(std::filesystem::exists(crash_path(first_path)));
+  for (RecordFile* record : {*first, *second}) munmap(record, record_file_bytes);
+  close_all(second_path);
+  close_all(second_path + " (deleted)");
+  remove_record(second_path);
 }
 
 TEST(JobFolder, AJobHasTheLaunchersNameIfNoOtherIsKnown) {
