@@ -15,6 +15,7 @@
 #include "cli/job/python_stacks.hpp"
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
+#include "cli/watch/deadlock_text.hpp"
 #include "cli/watch/summary.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
@@ -137,6 +138,17 @@ std::string wait_calls(const Finding& finding, const JobView& view) {
   return most == calls.end() || most->first.empty() ? "" : " (" + most->first + ")";
 }
 
+/// "the groups of MPI_Win_start and MPI_Win_post differ: rank 0 starts an access epoch to rank 1, which does not expose
+/// its window to rank 0".
+std::string epoch_text(const telemetry::EpochMismatch& epoch) {
+  const std::string waiter = "rank " + std::to_string(epoch.waiter), other = "rank " + std::to_string(epoch.other);
+  return epoch.missing == std::string("MPI_Win_post")
+             ? "the groups of MPI_Win_start and MPI_Win_post differ: " + waiter + " starts an access epoch to " +
+                   other + ", which does not expose its window to " + waiter
+             : "the groups of MPI_Win_post and MPI_Win_start differ: " + waiter + " exposes its window to " + other +
+                   ", which starts no access epoch to " + waiter;
+}
+
 /// All members of the communicator are culprits: there is no minority.
 bool all_differ(const Finding& finding) {
   std::size_t members = 0;
@@ -197,16 +209,6 @@ void add_open_requests(const Finding& finding, const JobView& view, std::vector<
                       bytes_text(request.bytes));
     }
   }
-}
-
-/// A rank of the cycle waits in a call of this kind.
-bool is_deadlock_by(telemetry::CallKind kind, const Finding& finding, const JobView& view) {
-  return finding.fault == Fault::deadlock &&
-         std::any_of(finding.cycle.begin(), finding.cycle.end(), [&](std::int32_t number) {
-           const RankSnapshot* const rank = find_rank(view, number);
-           const ThreadSnapshot* const thread = rank ? leading_thread(*rank) : nullptr;
-           return thread && thread->current && telemetry::kind_of(thread->current->function, false) == kind;
-         });
 }
 
 /// The lines of Python programs in which the main threads of ranks are.
@@ -272,10 +274,16 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
       if (finding.cause == Cause::finalized)
         return who + plural(finding, " has", " have") + " called MPI_Finalize while other ranks still need " +
                plural(finding, "it", "them");
+      if (finding.epoch && finding.epoch->group)
+        return epoch_text(*finding.epoch) + ", on " + communicator_text(view, finding.epoch->window);
       if (finding.epoch)
         return "rank " + std::to_string(finding.epoch->other) + " has not called " + finding.epoch->missing +
                " for rank " + std::to_string(finding.epoch->waiter) + ", which waits in " +
                function_name(finding.epoch->waits_in) + " on " + communicator_text(view, finding.epoch->window);
+      if (finding.omitted)
+        return who + " has left out " + function_name(finding.omitted->function) + " #" +
+               std::to_string(finding.omitted->ordinal) + " on " +
+               communicator_text(view, finding.omitted->communicator) + ", in which others wait for it";
       if (!finding.mismatch->pairs.empty())
         return "different amounts in " + function_name(finding.mismatch->variants[0].function) + " #" +
                std::to_string(finding.mismatch->ordinal) + " on " +
@@ -301,9 +309,7 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
       if (finding.alone)
         return who + plural(finding, " waits", " wait") + " in a send or receive that no other rank matches";
       return who + plural(finding, " has", " have") + " left out a message that another rank waits for";
-    case Fault::deadlock:
-      return finding.cycle.size() == 1 ? "rank " + std::to_string(finding.cycle[0]) + " waits for itself"
-                                       : "ranks wait for each other in a cycle: " + cycle_text(finding.cycle);
+    case Fault::deadlock: return deadlock_headline(finding, view);
     case Fault::computation_hang:
       if (finding.cause == Cause::starting)
         return who + " " + verb(finding.cause, finding.culprits.size() == 1) + ", in which the others wait";
@@ -371,9 +377,14 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
       lines.push_back((finding.mismatch->first ? reductions : variant_text(variant)) + " by " +
                       ranks_text(variant.ranks));
     }
-  if ((finding.fault == Fault::unmatched_message || finding.epoch) && !finding.cycle.empty())
+  if ((finding.fault == Fault::unmatched_message || finding.epoch || finding.omitted) && !finding.cycle.empty())
     lines.push_back("ranks wait for each other: " + cycle_text(finding.cycle));
-  const bool by_lock = is_deadlock_by(telemetry::CallKind::lock, finding, view);
+  if (finding.omitted)
+    lines.push_back("rank " + std::to_string(finding.omitted->by) + " has begun " +
+                    std::to_string(finding.omitted->since) + (finding.omitted->receives ? " receives" : " sends") +
+                    " since its last " + function_name(finding.omitted->function) + ", before between two of them " +
+                    std::to_string(finding.omitted->usual));
+  const bool by_lock = is_deadlock_of_locks(finding, view);
   if (by_lock)
     lines.push_back(ranks_text(finding.culprits) + plural(finding, " holds", " hold") +
                     " the lock of a window for which others wait");
@@ -445,7 +456,8 @@ std::string advice(const Finding& finding, const JobView& view) {
                                             : "kill -CONT " + pid + " continues it";
     case Fault::mismatch:
       if (finding.epoch)
-        return "compare the groups that the ranks pass to MPI_Win_post and MPI_Win_start, and the order of the calls";
+        return "compare the groups that the ranks pass to MPI_Win_post and MPI_Win_start, first of " +
+               ranks_text(finding.culprits) + ", and the order of the calls";
       if (finding.mismatch && !finding.mismatch->pairs.empty())
         return "compare the counts and types that the two ranks pass for each other";
       if (finding.mismatch && !finding.mismatch->culprits.empty())
@@ -457,13 +469,7 @@ std::string advice(const Finding& finding, const JobView& view) {
       return "compare the conditions under which the ranks reach these calls; all members of a communicator must "
              "make the same collective calls in the same order";
     case Fault::unmatched_message: return "compare destination, tag and communicator of the send and of the receive";
-    case Fault::deadlock:
-      if (is_deadlock_by(telemetry::CallKind::lock, finding, view))
-        return "call MPI_Win_unlock before a call that waits for ranks that want the lock";
-      if (is_deadlock_by(telemetry::CallKind::access, finding, view))
-        return "call MPI_Win_post before MPI_Win_start, which may wait for it on the other ranks";
-      return "post receives before sends that wait for them (MPI_Irecv), or use MPI_Sendrecv; make collective calls on "
-             "several communicators in one order";
+    case Fault::deadlock: return deadlock_advice(finding, view);
     case Fault::computation_hang:
       if (finding.cause == Cause::starting)
         return "look at what the rank does before MPI_Init, with a debugger or py-spy";

@@ -10,6 +10,7 @@
 #include "cli/watch/summary.hpp"
 #include "telemetry/record/process_state.hpp"
 #include "telemetry/waits/sample_job.hpp"
+#include "telemetry/waits/sample_window.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -189,6 +190,78 @@ TEST_F(FindingText, ExceptionInAPackageIsThatOfItsCaller) {
   EXPECT_THAT(headline_text(), HasSubstr(" in mpi4py.MPI.Comm.Send (Comm.pyx:421): "));
   sample.ranks[1].end->text = "ValueError: x\n";
   EXPECT_THAT(headline_text(), HasSubstr(" of Python: ValueError: x"));
+}
+
+TEST_F(FindingText, GroupsOfEpochsThatDiffer) {
+  add_window(sample);
+  finding.fault = Fault::mismatch;
+  finding.culprits = {1};
+  telemetry::finished(sample, 1, "MPI_Win_post", telemetry::no_rank);
+  sample.call(0, "MPI_Win_start", telemetry::no_rank, telemetry::sample_window);
+  finding.epoch = telemetry::EpochMismatch{0, 1, telemetry::number_of("MPI_Win_start"), "MPI_Win_post", 77, true};
+  EXPECT_THAT(headline_text(), HasSubstr("rank 0 starts an access epoch to rank 1, which does not expose its window to "
+                                         "rank 0"));
+  EXPECT_THAT(summary_text(), HasSubstr("Rank 0 called MPI_Win_start; rank 1 called MPI_Win_post."));
+  EXPECT_THAT(advice(finding, view()), HasSubstr("first of rank 1"));
+  finding.epoch = telemetry::EpochMismatch{1, 0, telemetry::no_function, "MPI_Win_start", 77, true};
+  EXPECT_THAT(headline_text(),
+              HasSubstr("rank 1 exposes its window to rank 0, which starts no access epoch to rank 1"));
+}
+
+/// What to do next fits the calls of the cycle.
+class DeadlockText : public FindingText {
+ protected:
+  DeadlockText() {
+    finding.fault = Fault::deadlock;
+    finding.cause = Cause::in_mpi;
+  }
+  /// The advice for a deadlock of these ranks, also as data.
+  std::string next(const std::vector<std::int32_t>& cycle) {
+    finding.cycle = finding.culprits = cycle;
+    const std::vector<NextStep> steps = next_steps(finding, view());
+    return advice(finding, view()) + " | " + (steps.empty() ? "" : steps[0].check + " | " + steps[0].otherwise);
+  }
+};
+
+TEST_F(DeadlockText, OfMessages) {
+  for (int rank = 0; rank < 4; ++rank) sample.call(rank, "MPI_Ssend", (rank + 1) % 4);
+  EXPECT_THAT(next({0, 1, 2, 3}), HasSubstr("post receives before sends that wait for them"));
+  for (int rank = 0; rank < 4; ++rank) sample.call(rank, "MPI_Recv", (rank + 1) % 4);
+  EXPECT_THAT(next({0, 1, 2, 3}), HasSubstr("let one of the ranks send before it receives"));
+}
+
+TEST_F(DeadlockText, OfARankAndItself) {
+  sample.call(1, "MPI_Ssend", 1);
+  EXPECT_THAT(next({1}), HasSubstr("post the receive (MPI_Irecv) before this send"));
+  EXPECT_EQ(headline_text(),
+            "rank 1 sends a message to itself by MPI_Ssend, which waits until the message is received");
+  sample.call(1, "MPI_Recv", 1);
+  EXPECT_THAT(next({1}), HasSubstr("send the message (MPI_Isend) before this receive"));
+  EXPECT_EQ(headline_text(), "rank 1 waits for a message from itself, which only it could send");
+}
+
+TEST_F(DeadlockText, OfCollectiveCalls) {
+  sample.communicator(5, {0, 1});
+  sample.collective(0, "MPI_Barrier");
+  sample.collective(1, "MPI_Barrier", telemetry::no_rank, 1);
+  EXPECT_THAT(next({0, 1}), HasSubstr("in one order on all ranks"));
+  EXPECT_THAT(next({0, 1}), testing::Not(HasSubstr("receive")));
+}
+
+TEST_F(DeadlockText, OfEpochsOfAWindow) {
+  add_window(sample);
+  for (int rank = 0; rank < 4; ++rank) {
+    telemetry::epoch(sample, rank, (rank + 1) % 4).starts = 1;
+    sample.call(rank, "MPI_Win_start", telemetry::no_rank, telemetry::sample_window);
+  }
+  EXPECT_THAT(next({0, 1, 2, 3}), HasSubstr("MPI_Win_post before MPI_Win_start"));
+  EXPECT_THAT(next({0, 1, 2, 3}), testing::Not(HasSubstr("receive")));
+}
+
+TEST_F(DeadlockText, OfDifferentCalls) {
+  sample.call(0, "MPI_Recv", 1);
+  sample.collective(1, "MPI_Barrier");
+  EXPECT_THAT(next({0, 1}), HasSubstr("into one order"));
 }
 
 TEST(HostStacksOfRanks, OneThatHasEndedIsNoFailure) {

@@ -10,6 +10,7 @@
 
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
+#include "cli/watch/deadlock_text.hpp"
 #include "cli/watch/finding_text.hpp"
 #include "telemetry/waits/call_kind.hpp"
 
@@ -146,6 +147,28 @@ std::string last_call_text(const Finding& finding, const JobView& view, CallSite
          function_name(call.function) + (place.empty() ? "" : " at " + place) + ".";
 }
 
+/// "Rank 0 called MPI_Win_start at main (solver.c:7); rank 1 called MPI_Win_post at main (solver.c:5).": the calls of
+/// an epoch whose groups differ.
+std::string epoch_calls_text(const telemetry::EpochMismatch& epoch, const JobView& view, CallSites& sites) {
+  const std::string missing = epoch.missing;
+  const auto call_text = [&](std::int32_t number, const std::string& function) -> std::string {
+    const RankSnapshot* const rank = find_rank(view, number);
+    const ThreadSnapshot* const thread = rank ? leading_thread(*rank) : nullptr;
+    const CallSnapshot* made = nullptr;
+    if (thread) {
+      for (const CallSnapshot& call : thread->finished)
+        if (function_name(call.function) == function) made = &call;
+      if (thread->current && function_name(thread->current->function) == function) made = &*thread->current;
+    }
+    const std::string place = made ? sites.text(*rank, made->site) : "";
+    return made ? ranks_text({number}) + " called " + function + (place.empty() ? "" : " at " + place) : "";
+  };
+  const std::string begun = call_text(epoch.waiter, missing == "MPI_Win_post" ? "MPI_Win_start" : "MPI_Win_post");
+  const std::string other = call_text(epoch.other, missing);
+  const std::string both = begun + (begun.empty() || other.empty() ? "" : "; ") + other;
+  return both.empty() ? "" : capital(both) + ".";
+}
+
 /// "3 of 4 ranks wait in MPI_Init at main (solver.c:7)."
 std::string starting_text(const Finding& finding, const JobView& view, CallSites& sites) {
   for (const RankSnapshot& rank : view.job.ranks)
@@ -198,6 +221,7 @@ std::string summary(const Finding& finding, const JobView& view, CallSites& site
     case Fault::unmatched_message:
     case Fault::deadlock:
     case Fault::communication_hang: {
+      if (finding.epoch && finding.epoch->group) add(epoch_calls_text(*finding.epoch, view, sites));
       Ranks concerned = finding.held_up;
       concerned.insert(concerned.end(), finding.culprits.begin(), finding.culprits.end());
       if (finding.mismatch)
@@ -259,10 +283,12 @@ std::vector<NextStep> next_steps(const Finding& finding, const JobView& view) {
       if (finding.mismatch && !finding.mismatch->pairs.empty())
         return {{"both ranks pass the same amount for each other", "bestride where --calls 8", "equal counts and types",
                  "fix the counts that differ"}};
-      [[fallthrough]];
-    case Fault::deadlock:
+      if (finding.epoch)
+        return {{"the groups of MPI_Win_post and MPI_Win_start fit each other", "bestride where --calls 8",
+                 "the same calls on both ranks", "compare how the ranks make these groups"}};
       return {{"all members reach the same calls", "bestride where --calls 8", "the same functions in the same order",
                "compare the conditions around the first call that differs"}};
+    case Fault::deadlock: return deadlock_steps(finding, view);
     case Fault::communication_hang:
       return {{"the calls have not changed", "bestride where --calls 8", "other calls than in this verdict",
                "look at the MPI library and at the network"},

@@ -94,7 +94,11 @@ void Recording::begin() noexcept {
       [](int code, void*) {
         Recorder::get().set_exited(code);
         const RecordFile* const file = Recorder::get().file();
-        if (file && file->header.state.get() != static_cast<std::uint32_t>(ProcessState::finalized)) note_exit(code);
+        if (!file) return;
+        // MPI libraries end a process that calls them after MPI_Finalize.
+        const ThreadRecorder& self = *thread_recorder;
+        const bool in_call = self.call && self.call->left.get() == 0;
+        if (in_call || file->header.state.get() != static_cast<std::uint32_t>(ProcessState::finalized)) note_exit(code);
       },
       nullptr);
 }

@@ -13,6 +13,10 @@ constexpr double activity_window = 3;
 /// Between observations, in seconds and compared with the period before: if it was longer, the observer was stopped.
 constexpr double longest_period = 2, longer_period = 2;
 
+/// A rank that gets this share of a processor while it could run counts as served: jobs of two polling ranks on each
+/// core are common. With a smaller share the time counts as much less.
+constexpr double served_share = 0.5;
+
 }  // namespace
 
 double Detector::pause(double since_last) {
@@ -30,6 +34,22 @@ double Detector::pause(double since_last) {
   return seconds;
 }
 
+double Detector::lost_seconds(const RankSnapshot& rank, double seconds, const History& history) {
+  double waited = 0;
+  if (rank.use.queued_seconds >= 0 && history.use.queued_seconds >= 0)
+    waited = rank.use.queued_seconds - history.use.queued_seconds;
+  // The kernel counts the time in the queue only when it ends, and only of the main thread.
+  for (const ThreadSnapshot& thread : rank.threads)
+    for (const ThreadUse& before : history.threads) {
+      if (before.slot != thread.slot || before.state != 'R' || thread.state != 'R') continue;
+      const double used = thread.cpu_seconds > 0 ? thread.cpu_seconds - before.cpu_seconds
+                                                 : rank.use.cpu_seconds - history.use.cpu_seconds;
+      waited = std::max(waited, seconds - used);
+    }
+  const double share = 1 - std::min(waited / seconds, 1.0);
+  return seconds * std::max(0.0, 1 - share / served_share);
+}
+
 void Detector::update(const Observation& observation) {
   const double since_last = histories_.empty() ? 0 : observation.seconds - now_;
   now_ = observation.seconds;
@@ -39,6 +59,7 @@ void Detector::update(const Observation& observation) {
   present_.clear();
   const double paused = pause(since_last);
   paused_ = paused > 0;
+  double lost = 0;
   for (const RankSnapshot& rank : ranks_) {
     const auto [at, is_new] = histories_.try_emplace(ProcessKey(rank));
     History& history = at->second;
@@ -57,10 +78,12 @@ void Detector::update(const Observation& observation) {
       history.quiet_since = history.progressed;
       history.worked = 0;
       history.paused = std::min(paused, now_ - history.progressed);
+      history.lost_before = lost_;
     }
     history.observed = now_;
     if (is_new) history.use = rank.use;
     if (const double seconds = now_ - history.used_at; rank.visible && seconds > 0.2) {
+      lost = std::max(lost, lost_seconds(rank, seconds, history));
       history.cpu_share = is_new ? 0 : (rank.use.cpu_seconds - history.use.cpu_seconds) / seconds;
       if (has_worked(rank, now_, history)) history.quiet_since = now_, history.worked = 0;
       if (rank.use.io_bytes != history.use.io_bytes) history.transferred = now_;
@@ -71,6 +94,7 @@ void Detector::update(const Observation& observation) {
     if (!rank.visible || is_held(rank)) history.quiet_since = now_;
     if (rank.alive && rank.state == ProcessState::initialized && idle(rank) >= 0.5) suspects_ = true;
   }
+  if (!paused_) lost_ += lost;
 }
 
 const RankSnapshot* Detector::rank(std::int32_t number) const {

@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "telemetry/detector/epoch_faults.hpp"
 #include "telemetry/detector/finding.hpp"
 #include "telemetry/detector/slow_communication.hpp"
 #include "telemetry/detector/slow_ranks.hpp"
@@ -74,11 +75,13 @@ class Detector {
     unsigned slot = 0;
     std::uint64_t polls = 0;
     double cpu_seconds = 0;
+    char state = '?';
   };
   struct History {
     std::uint64_t calls = 0;
     double progressed = 0;                ///< when `calls` last changed
     double paused = 0;                    ///< seconds since then in which the job was paused
+    double lost_before = 0;               ///< `lost_` when `calls` last changed
     double active_since = 0;              ///< since when `calls` has changed at least every `active_window` seconds
     double observed = 0;                  ///< time of the last observation
     ProcessUse use;                       ///< at the last observation
@@ -110,6 +113,10 @@ class Detector {
   }
   /// Seconds without progress in which the job was not paused.
   double idle(const RankSnapshot& rank) const { return now_ - history(rank).progressed - history(rank).paused; }
+  /// Those in which, besides, the ranks had processors: of a state that may end by itself if they have.
+  double served_idle(const RankSnapshot& rank) const { return idle(rank) - (lost_ - history(rank).lost_before); }
+  /// Of the `seconds` since `history.use` was taken, those by which the rank has lacked a processor.
+  static double lost_seconds(const RankSnapshot& rank, double seconds, const History& history);
   /// A limit, or three times the longest completed wait.
   double adapted(double limit) const { return std::max(limit, 3 * longest_wait_); }
 
@@ -163,7 +170,8 @@ class Detector {
   /// The graph as if all ranks had ended: the state in which the job was.
   WaitGraph last_graph() const;
   std::vector<std::int32_t> silent_partners(const std::vector<std::int32_t>& cycle) const;
-  std::optional<TagMismatch> tag_mismatch_among(const std::vector<std::int32_t>& waiters) const;
+  std::optional<TagMismatch> tag_mismatch_among(const std::vector<std::int32_t>& waiters, bool certain) const;
+  std::optional<OmittedCall> omitted_among(const std::vector<std::int32_t>& group) const;
   /// Pairs of ranks of a group of which the first waits for a message from or to the second, which waits for the first
   /// in a collective call: neither can come to what the other one waits for, whatever other ranks do.
   struct Contradiction {
@@ -173,7 +181,9 @@ class Detector {
   std::vector<Contradiction> contradictions_in(const std::vector<std::int32_t>& group) const;
   std::optional<Finding> probable_deadlock() const;
   Finding finding_of_cycle(const Diagnosis::Cycle& found) const;
-  std::vector<EpochMismatch> epoch_mismatches_among(const std::vector<std::int32_t>& ranks) const;
+  /// Empty if none of the ranks waits in a call of an epoch.
+  std::vector<EpochFault> epoch_faults_among(const std::vector<std::int32_t>& numbers) const;
+  static void explain(Finding& finding, const std::vector<EpochFault>& faults);
   std::vector<std::int32_t> minority_of(const std::vector<std::int32_t>& cycle) const;
 
   const Limits limits_;
@@ -181,6 +191,8 @@ class Detector {
   double longest_wait_ = 0;
   double longest_quiet_ = 0;  ///< for which no rank did anything, and which ended by itself
   double quiet_ = 0;          ///< the same, until now; 0: a rank does something
+  double lost_ = 0;           ///< seconds so far by which a rank has lacked a processor
+  double lost_before_quiet_ = 0;
   bool last_ = false, suspects_ = false, unconfirmed_ = false;
   bool held_ = false, paused_ = false;        ///< ranks are held; the job was paused before this observation
   double held_since_ = 0, usual_period_ = 0;  ///< the period between observations

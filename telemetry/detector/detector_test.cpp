@@ -392,4 +392,15 @@ TEST_F(Detection, LongSendsInACycleAreADeadlock) {
   EXPECT_EQ(observe(2).at(0).fault, Fault::deadlock);
 }
 
+/// It has left out no message for another rank.
+TEST_F(Detection, ASendToItself) {
+  for (const int rank : {0, 2, 3}) job.collective(rank, "MPI_Barrier");
+  job.call(1, "MPI_Ssend", 1);
+  EXPECT_EQ(expect_one(observe(2), Fault::deadlock, Ranks{1}).cycle, Ranks{1});
+  job.call(1, "MPI_Send", 1).bytes = 1 << 20;
+  expect_one(observe(2), Fault::deadlock, Ranks{1});
+  job.call(1, "MPI_Recv", 1);
+  expect_one(observe(2), Fault::deadlock, Ranks{1});
+}
+
 }  // namespace

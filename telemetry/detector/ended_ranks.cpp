@@ -141,16 +141,17 @@ void Detector::find_crashes(std::vector<Finding>& found) {
     if (crash) {
       // The MPI library ends a rank that finds an error in such a call. After an exception, MPI_Finalize is a
       // consequence.
-      std::vector<CollectiveMismatch> mismatches = last_graph().mismatches;
+      std::vector<CollectiveMismatch> mismatches;
+      if (crash->cause != Cause::exception) mismatches = last_graph().mismatches;
       // Amounts that differ do no other harm.
       if (crash->cause != Cause::mpi_error)
         std::erase_if(mismatches, [](const CollectiveMismatch& mismatch) { return !mismatch.pairs.empty(); });
       // An error may also follow from a wrong call that has ended.
-      if (mismatches.empty() && crash->cause == Cause::mpi_error) {
+      if (mismatches.empty() && (crash->cause == Cause::mpi_error || crash->cause == Cause::exception)) {
         mismatches = collectives_.observe(Members(ranks_));
         if (mismatches.size() > 1) mismatches.resize(1);
       }
-      if (crash->cause != Cause::exception) find_mismatches(mismatches, true, crashes_);
+      find_mismatches(mismatches, true, crashes_);
       crashes_.push_back(std::move(*crash));
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that have ended, that are stopped from outside, or whose host does not answer.
 #include "telemetry/detector/detection_fixture.hpp"
+#include "telemetry/record/reduction.hpp"
 
 using namespace bestride;
 
@@ -142,11 +143,57 @@ TEST_F(Detection, ACrashAfterFinalize) {
   expect_one(observe(0.25), Fault::crash, Ranks{2});
 }
 
+/// MPI libraries end a rank that calls them after MPI_Finalize.
+TEST_F(Detection, ACallAfterFinalize) {
+  observe(1);
+  job.call(2, "MPI_Bcast");
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.state = ProcessState::finalized;
+    each.wait_status = rank == 2 ? 1 << 8 : 0;
+    each.ended = 101 + 1e-3 * rank;
+  }
+  note(2, EndKind::exit, 0.1);
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
+/// The destructor of a static object may call MPI_Finalize.
+TEST_F(Detection, FinalizeAfterExit) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.kill(rank);
+    job.ranks[static_cast<std::size_t>(rank)].state = ProcessState::finalized;
+    job.ranks[static_cast<std::size_t>(rank)].wait_status = 0;
+    note(rank, EndKind::exit, 0.1);
+  }
+  EXPECT_TRUE(observe(0.25).empty());
+}
+
 /// An error handler has returned an error to the program, or will.
 TEST_F(Detection, AnMpiErrorOfAJobThatGoesOnIsNoFault) {
   observe(1);
   note(2, EndKind::mpi_error, 0.3);
   EXPECT_TRUE(observe(0.25).empty());
+}
+
+/// mpi4py raises an exception for the error that follows from another kind of numbers.
+TEST_F(Detection, AnExceptionThatAWrongReductionLedTo) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    finished(rank, "MPI_Reduce", 0, no_tag);
+    CallSnapshot& call = thread(rank).finished.back();
+    call.ordinal = 1;
+    call.operation = reduction_code(ReductionOp::sum, rank == 2 ? BasicType::integer : BasicType::floating);
+  }
+  note(0, EndKind::exception, 0.1);
+  job.ranks[0].state = ProcessState::finalizing;
+  const std::vector<Finding> found = observe(0.25);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].fault, Fault::mismatch);
+  EXPECT_EQ(found[0].culprits, Ranks{2});
+  EXPECT_EQ(found[1].fault, Fault::crash);
+  EXPECT_EQ(found[1].culprits, Ranks{0});
 }
 
 TEST_F(Detection, ARankThatWaitedIsNotToBlameThoughItEndedFirst) {

@@ -61,12 +61,24 @@ struct TagMismatch {
   bool other_communicator = false;
 };
 
-/// A rank waits in a synchronisation of a window for a call that another one does not make. Ranks of MPI_COMM_WORLD.
+/// A rank has begun an epoch of a window, and another one does not make its call for it. Ranks of MPI_COMM_WORLD.
 struct EpochMismatch {
   std::int32_t waiter = -1, other = -1;
-  std::uint16_t waits_in = no_function;
-  const char* missing = "";  ///< "MPI_Win_post": what the other one has not called
-  std::uint64_t window = 0;  ///< uid
+  std::uint16_t waits_in = no_function;  ///< the call in which `waiter` is
+  const char* missing = "";              ///< "MPI_Win_post": what the other one has not called
+  std::uint64_t window = 0;              ///< uid
+  bool group = false;                    ///< `other` has called it, but for a group without `waiter`
+};
+
+/// A rank has left out a collective call, and has gone on to messages after it. `by`: rank of MPI_COMM_WORLD.
+struct OmittedCall {
+  std::int32_t by = -1;
+  std::uint16_t function = no_function;
+  std::uint64_t communicator = 0;  ///< uid
+  std::uint32_t ordinal = 0;       ///< of the call in which the others are
+  bool receives = false;           ///< what is counted: receives or sends of the rank
+  std::int64_t since = 0;          ///< since its last such call
+  std::int64_t usual = 0;          ///< between the last three of them
 };
 
 enum class PathKind : std::uint8_t {
@@ -113,6 +125,7 @@ struct Finding {
   std::optional<CollectiveMismatch> mismatch;
   std::optional<TagMismatch> tags;
   std::optional<EpochMismatch> epoch;
+  std::optional<OmittedCall> omitted;
   bool alone = false;     ///< unmatched message: the culprits wait in a send or receive that no other rank matches
   double factor = 0;      ///< slow: how much longer than before the rank computes, compared with the others
   double cpu_share = -1;  ///< slow: of one core, now; -1: not known

@@ -79,7 +79,8 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
       lasts = std::min(lasts, now_ - minority_since_[number] + limits_.certain);
     else
       limit = std::max(limit, limits_.few_waiting);
-    const bool is_fault = lasts >= adapted(limit);
+    const double lost = works ? idle(each) - served_idle(each) : 0;
+    const bool is_fault = lasts - lost >= adapted(limit);
     if (!is_fault && (!works || lasts < limits_.computation)) continue;
     if (is_fault) hangs = cause;
     Finding& finding = (is_fault ? by_cause : working)[cause];
@@ -110,7 +111,7 @@ void Detector::find_unended(std::vector<Finding>& found) {
     }
     if (is_held(each)) return;
     const Cause cause = history(each).hangs.value_or(cause_of(each));
-    const bool is_fault = idle(each) >= limit_of(cause);
+    const bool is_fault = (works_by(cause) ? served_idle(each) : idle(each)) >= limit_of(cause);
     if (!is_fault && (!works_by(cause) || idle(each) < limits_.computation)) continue;
     if (is_fault) history(each).hangs = cause;
     Finding& finding = (is_fault ? by_cause : working)[cause];
@@ -132,13 +133,14 @@ void Detector::find_missing(std::vector<Finding>& found) {
   Ranks present;
   std::int32_t size = 0;
   bool all_gone = true;
-  double waited = 0;
+  double waited = 0, served = 0;
   for (const RankSnapshot& each : ranks_) {
     if (each.world_rank >= 0 || each.state != ProcessState::starting || each.launch_rank < 0) return;
     present.push_back(each.launch_rank);
     size = std::max(size, each.launch_size);
     all_gone = all_gone && !each.alive;
     waited = std::max(waited, idle(each));
+    served = std::max(served, served_idle(each));
   }
   std::sort(present.begin(), present.end());
   if (present.empty() || static_cast<std::size_t>(size) <= present.size()) return;
@@ -153,7 +155,7 @@ void Detector::find_missing(std::vector<Finding>& found) {
   finding.since = now_ - waited;
   finding.confidence = 0.6;  // they may be on hosts that are not watched
   if (is_crash) return crashes_.push_back(finding), found.push_back(std::move(finding));
-  (waited >= limits_.working ? found : working_).push_back(std::move(finding));
+  (served >= limits_.working ? found : working_).push_back(std::move(finding));
 }
 
 void Detector::find_communication_hangs(std::vector<Finding>& found) {
@@ -164,7 +166,7 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
     return std::all_of(graph_.ranks.begin(), graph_.ranks.end(), [&](const RankWaits& waits) {
       const RankSnapshot& each = ranks_[waits.snapshot];
       return each.unheard == 0 &&
-             (!each.alive || (is_in_call(each) && idle(each) >= std::max(seconds, limit_of_polls(waits))));
+             (!each.alive || (is_in_call(each) && served_idle(each) >= std::max(seconds, limit_of_polls(waits))));
     });
   };
   const bool all_wait = all_wait_for(limit);
@@ -174,7 +176,7 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
     if (!each.alive || each.unheard > 0 || !is_in_call(each) || (waits.waits() && !all_wait) ||
-        std::min(idle(each), seconds_since_others(each)) < std::max(limit, limit_of_polls(waits)))
+        std::min(served_idle(each), seconds_since_others(each)) < std::max(limit, limit_of_polls(waits)))
       continue;
     // What is not in its conditions may be what it waits for.
     if (std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& t) { return !t.resolved; }))
@@ -199,8 +201,14 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
   finding.held_up = held_up(finding.culprits, 0);
   finding.since = last_progress(finding.culprits);
   finding.confidence = 0.8;
-  if (all_wait && elsewhere.empty())
-    if (auto probable = probable_deadlock()) finding = std::move(*probable);
+  if (all_wait && elsewhere.empty()) {
+    Ranks all;
+    for (const RankWaits& waits : graph_.ranks) all.push_back(waits.rank);
+    if (const std::vector<EpochFault> epochs = epoch_faults_among(all); !epochs.empty())
+      explain(finding, epochs), finding.held_up = held_up(finding.culprits, 0);
+    else if (auto probable = probable_deadlock())
+      finding = std::move(*probable);
+  }
   const bool works = !elsewhere.empty() && now_ - finding.since < adapted(limits_.working);
   (works ? working_ : found).push_back(std::move(finding));
 }
@@ -218,7 +226,7 @@ double Detector::seconds_since_others(const RankSnapshot& of) const {
     const bool is_member = all || std::any_of(each.communicators.begin(), each.communicators.end(),
                                               [&](const CommunicatorSnapshot& its) { return its.uid == in->uid; });
     if (each.world_rank < 0 || !is_member) continue;
-    least = std::min(least, each.alive ? idle(each) : each.ended > 0 ? now_ - each.ended : least);
+    least = std::min(least, each.alive ? served_idle(each) : each.ended > 0 ? now_ - each.ended : least);
   }
   return least;
 }
@@ -265,8 +273,8 @@ void Detector::find_starvation(std::vector<Finding>& found) {
     double longest = 0;
     for (const std::int32_t waiter : held_up({number}, adapted(limits_.starvation)))
       if (graph_.needs(waiter, number) && has_unreceived_messages(*rank(waiter), *known))
-        longest = std::max(longest, idle(*rank(waiter)));
-    if (longest == 0) continue;
+        longest = std::max(longest, served_idle(*rank(waiter)));
+    if (longest <= 0) continue;
     const double lasts = std::min(active, longest);
     Finding& finding = lasts >= adapted(limits_.working) ? starved : working;
     finding.since = finding.culprits.empty() ? now_ - lasts : std::min(finding.since, now_ - lasts);

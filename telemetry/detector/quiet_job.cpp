@@ -20,7 +20,7 @@ bool Detector::has_worked(const RankSnapshot& rank, double now, History& history
   history.polls = false;
   std::vector<ThreadUse> threads;
   for (const ThreadSnapshot& thread : rank.threads) {
-    threads.push_back({thread.slot, thread.polls, thread.cpu_seconds});
+    threads.push_back({thread.slot, thread.polls, thread.cpu_seconds, thread.state});
     for (const ThreadUse& before : history.threads) {
       if (before.slot != thread.slot || thread.polls <= before.polls) continue;
       const double cpu_seconds = thread.cpu_seconds - before.cpu_seconds;
@@ -83,11 +83,12 @@ void Detector::find_quiet_job(std::vector<Finding>& found) {
   const double lasts = finding ? now_ - finding->since : 0;
   // The job went on, if only one rank of it.
   if (lasts < quiet_) longest_quiet_ = std::max(longest_quiet_, quiet_);
+  if (!finding || lasts < quiet_) lost_before_quiet_ = lost_;
   quiet_ = lasts;
   if (!finding) return;
   const bool served = std::any_of(ranks_.begin(), ranks_.end(),
                                   [](const RankSnapshot& each) { return each.alive && each.wait.may_be_served; });
-  if (!served && lasts >= std::max(adapted(limits_.working), 3 * longest_quiet_))
+  if (!served && lasts - (lost_ - lost_before_quiet_) >= std::max(adapted(limits_.working), 3 * longest_quiet_))
     found.push_back(std::move(*finding));
   else if (lasts >= limits_.few_waiting)
     working_.push_back(std::move(*finding));

@@ -52,11 +52,12 @@ void each_awaited(const RankSnapshot& rank, CallKind kind, Visit visit) {
     if (request.waiter != 0 || request.poller != 0) each_message(request, add);
 }
 
-/// It starts or completes messages without an envelope in its record, or only prepares them.
-bool hides_messages(std::uint16_t function) {
+/// It starts or completes messages of this kind without an envelope in its record, or only prepares them.
+bool hides_messages(std::uint16_t function, CallKind kind) {
   const std::string& name = function_name(function);
-  return name == "MPI_Start" || name == "MPI_Startall" || name.ends_with("_init") || name == "MPI_Bsend" ||
-         name == "MPI_Ibsend" || name == "MPI_Mrecv" || name == "MPI_Imrecv";
+  if (name == "MPI_Start" || name == "MPI_Startall" || name.ends_with("_init")) return true;
+  return kind == CallKind::send ? name == "MPI_Bsend" || name == "MPI_Ibsend"
+                                : name == "MPI_Mrecv" || name == "MPI_Imrecv";
 }
 
 /// The calls of a rank before its last collective call, back to the one before that, and so on.
@@ -194,7 +195,7 @@ std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const Ra
   bool any = false;  // some messages are not known
   bool with_tag = true;
   const auto messages = [&](const CallSnapshot& call) {
-    any = any || hides_messages(call.function);
+    any = any || hides_messages(call.function, other);
     std::int64_t found = 0;
     each_message(call, [&](const Message& message) {
       if (message.kind != other) return;
@@ -221,6 +222,35 @@ std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const Ra
   }
   if (any || counts[1] != counts[2]) return std::nullopt;
   return counts[0] - counts[1];
+}
+
+std::optional<OmittedCall> omitted_call(const RankSnapshot& waiter, const WaitCondition& collective, bool receives) {
+  if (waiter.threads.size() != 1 || collective.communicator == 0) return std::nullopt;
+  const ThreadSnapshot& thread = waiter.threads.front();
+  const CallKind kind = receives ? CallKind::receive : CallKind::send;
+  const std::string& function = function_name(collective.function);
+  constexpr std::size_t sections = 3;
+  std::int64_t counts[sections] = {};  // since the last such call, and before
+  std::size_t section = 0;
+  const auto count = [&](const CallSnapshot& call) {
+    // A program that probes may do so any number of times.
+    each_message(
+        call, [&](const Message& message) { counts[section] += message.kind == kind && !is_probe(message.function); });
+    return !hides_messages(call.function, kind);
+  };
+  if (thread.current && !count(*thread.current)) return std::nullopt;
+  for (std::size_t i = thread.finished.size(); i > 0; --i) {
+    const CallSnapshot& call = thread.finished[i - 1];
+    if (!count(call)) return std::nullopt;
+    if (call.ordinal == 0 || uid_of(waiter, call.communicator) != collective.communicator ||
+        function_name(call.function) != function || ++section < sections)
+      continue;
+    if (counts[1] == 0 || counts[1] != counts[2] || counts[0] <= counts[1]) return std::nullopt;
+    return OmittedCall{
+        waiter.world_rank, collective.function, collective.communicator, collective.ordinal, receives, counts[0],
+        counts[1]};
+  }
+  return std::nullopt;
 }
 
 bool passes_over_messages(const RankSnapshot& sender, const RankSnapshot& receiver) {

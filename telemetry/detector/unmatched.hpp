@@ -8,6 +8,7 @@
 
 #include "telemetry/detector/finding.hpp"
 #include "telemetry/record/snapshot.hpp"
+#include "telemetry/waits/wait_graph.hpp"
 
 namespace bestride::inline telemetry {
 
@@ -54,6 +55,11 @@ class Receives {
 /// begun before this collective call, since the one before it, than the last two times before it came to this call at
 /// the same place. Empty: it has not come there twice with the same number of them, as far as its snapshot shows.
 std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const RankSnapshot& peer, bool receives);
+
+/// `waiter` waits for a message of this kind, and a rank in the collective call `collective` waits for it. Not empty if
+/// it has begun more messages of that kind since its last call of this function on that communicator than between the
+/// ones before, which were equally many both times: it has left the call out.
+std::optional<OmittedCall> omitted_call(const RankSnapshot& waiter, const WaitCondition& collective, bool receives);
 
 /// True if `sender` has sent `receiver` more messages than that has received from it. False if it is not known: some
 /// receives of `receiver` name no source.

@@ -275,4 +275,100 @@ TEST_F(Messages, NoneOfTwoMessagesCanCome) {
   EXPECT_TRUE(expect_one(observe(2), Fault::unmatched_message, Ranks{2}).alone);
 }
 
+/// Rank 2 has gone on to the next message.
+TEST_F(Messages, ABarrierThatIsLeftOut) {
+  for (int i = 0; i < 3; ++i) step(2, "MPI_Send", 1);
+  finished(2, "MPI_Send", 1, 1);
+  in_barrier({0, 1, 3});
+  job.call(2, "MPI_Ssend", 1).tag = 1;
+  const Finding found = expect_one(observe(2), Fault::mismatch, Ranks{2});
+  ASSERT_TRUE(found.omitted);
+  EXPECT_EQ(found.omitted->function, number_of("MPI_Barrier"));
+  EXPECT_EQ(found.omitted->since, 2);
+  EXPECT_EQ(found.omitted->usual, 1);
+  EXPECT_LT(found.confidence, 0.9);
+}
+
+/// As in an exchange of messages whose receivers do not know of them before: all others probe for messages, too.
+TEST_F(Messages, APolledBarrierThatIsLeftOut) {
+  for (int i = 0; i < 3; ++i) {
+    step(2, "MPI_Issend", 1);
+    thread(2).finished.back().function = number_of("MPI_Ibarrier");
+  }
+  for (int i = 0; i < 2; ++i) finished(2, "MPI_Issend", 1, 5);
+  for (const int rank : {0, 1, 3}) {
+    poll(rank, "MPI_Test");
+    polled_barrier(rank);
+    probe(rank, any_rank, 4);
+  }
+  poll(2, "MPI_Test");
+  polled_request(2, "MPI_Issend", 1).tag = 5;
+  probe(2, any_rank, 5);
+  EXPECT_TRUE(expect_one(observe(6), Fault::mismatch, Ranks{2}).omitted);
+}
+
+/// Rank 2 has left the exchange without receiving the message of rank 1, for which only rank 0 does not wait.
+TEST_F(Messages, ABarrierThatIsLeftOutByOneOfTwoThatWaitForEachOther) {
+  for (const int rank : {1, 2})
+    for (int i = 0; i < 3; ++i) step(rank, "MPI_Issend", 3 - rank);
+  for (int i = 0; i < 2; ++i) finished(2, "MPI_Issend", 1, 5 + i);
+  finished(1, "MPI_Issend", 2, 5);
+  in_barrier({0, 3});
+  job.call(1, "MPI_Wait");
+  job.request(1, "MPI_Issend", 2).tag = 5;
+  job.call(2, "MPI_Wait");
+  job.request(2, "MPI_Issend", 1).tag = 6;
+  EXPECT_TRUE(expect_one(observe(2), Fault::mismatch, Ranks{2}).omitted);
+}
+
+/// Rank 2 has come as far as usual: rank 1 has left out a receive.
+TEST_F(Messages, ABarrierThatIsNotReachedYet) {
+  for (int i = 0; i < 3; ++i) step(2, "MPI_Send", 1);
+  in_barrier({0, 1, 3});
+  job.call(2, "MPI_Ssend", 1).tag = 1;
+  expect_one(observe(2), Fault::unmatched_message, Ranks{1});
+}
+
+/// Numbers of messages that vary show nothing, but rank 1 usually receives one.
+TEST_F(Messages, ABarrierAfterAnyNumberOfMessages) {
+  for (int i = 0; i < 3; ++i) {
+    for (int k = 0; k < i; ++k) finished(2, "MPI_Send", 1, 1);
+    step(2, "MPI_Send", 1);
+    step(1, "MPI_Recv", 2);
+  }
+  for (int i = 0; i < 4; ++i) finished(2, "MPI_Send", 1, 1);
+  in_barrier({0, 1, 3});
+  job.call(2, "MPI_Ssend", 1).tag = 1;
+  expect_one(observe(2), Fault::unmatched_message, Ranks{1});
+}
+
+/// Python's objects are received in a way that does not show from which rank; this tells nothing of what is sent.
+TEST_F(Messages, HiddenReceivesHideNoSends) {
+  for (int i = 0; i < 3; ++i) {
+    finished(1, "MPI_Mrecv", no_rank, no_tag);
+    step(1, "MPI_Send", 3);
+  }
+  finished(1, "MPI_Send", 3, 1);
+  in_barrier({1, 2, 3});
+  receive(0, 1, 1);
+  EXPECT_TRUE(expect_one(observe(2), Fault::unmatched_message, Ranks{0}).alone);
+}
+
+/// Rank 2 waits for messages of ranks 1 and 3. Rank 1 has sent its own, and one for a later step. Rank 3 still sends
+/// one that rank 2 does not receive.
+TEST_F(Messages, AMessageThatHasArrivedExplainsNothing) {
+  finished(1, "MPI_Send", 2, 6);
+  finished(1, "MPI_Send", 2, 7);
+  count(1, 2, 2, 1);
+  job.call(2, "MPI_Waitall");
+  job.request(2, "MPI_Irecv", 1).tag = 6;
+  job.request(2, "MPI_Irecv", 3).tag = 6;
+  job.call(3, "MPI_Ssend", 2).tag = 5;
+  receive(1, 2, 7);
+  receive(0, 1, 7);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{3});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 5);
+}
+
 }  // namespace

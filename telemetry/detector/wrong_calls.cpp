@@ -51,7 +51,8 @@ void Detector::find_left_early(std::vector<Finding>& found) const {
     each_needed(waits, [&](const RankSet& ranks) {
       if (visited.insert(ranks.id()).second) needed.insert(needed.end(), ranks.begin(), ranks.end());
     });
-    if (idle(waiter) < limits_.computation) continue;  // short messages that were sent before may be on their way
+    if (served_idle(waiter) < limits_.computation)
+      continue;  // short messages that were sent before may be on their way
     for (const ThreadWait& thread : waits.threads)
       if (thread.only_peer != no_rank) needed.push_back(thread.only_peer);
   }
@@ -119,39 +120,22 @@ static bool is_message(const WaitCondition& why) {
          kind != CallKind::exposure && kind != CallKind::one_sided;
 }
 
-/// The epochs of windows for which these ranks wait.
-std::vector<EpochMismatch> Detector::epoch_mismatches_among(const Ranks& ranks) const {
-  std::vector<EpochMismatch> result;
-  const auto has_started = [](const RankSnapshot& rank, std::uint64_t window, std::int32_t target,
-                              const EpochSnapshot* posted) {
-    for (const CommunicatorSnapshot& its : rank.communicators)
-      if (its.uid == window)
-        if (const EpochSnapshot* const epoch = epoch_with(rank, its.index, target))
-          return posted && static_cast<std::int32_t>(epoch->starts - posted->posts) >= 0;
-    return false;
-  };
-  for (const std::int32_t waiter : ranks)
-    for (const ThreadWait& thread : graph_.find(waiter)->threads)
-      for (const WaitCondition& condition : thread.conditions) {
-        const CallKind kind = kind_of(condition.function, false);
-        if (kind != CallKind::access && kind != CallKind::exposure) continue;
-        const RankSnapshot& waits = *rank(waiter);
-        for (const std::int32_t target : condition.ranks) {
-          const char* missing = "MPI_Win_post";
-          if (kind == CallKind::exposure) {
-            const EpochSnapshot* posted = nullptr;
-            for (const EpochSnapshot& epoch : waits.epochs)
-              if (const auto* const of = waits.communicator(epoch.window);
-                  epoch.rank == target && of && of->uid == condition.communicator)
-                posted = &epoch;
-            const RankSnapshot* const other = rank(target);
-            missing = other && has_started(*other, condition.communicator, waiter, posted) ? "MPI_Win_complete"
-                                                                                           : "MPI_Win_start";
-          }
-          result.push_back({waiter, target, condition.function, missing, condition.communicator});
-        }
-      }
-  return result;
+std::vector<EpochFault> Detector::epoch_faults_among(const Ranks& numbers) const {
+  std::vector<const RankSnapshot*> ranks;
+  for (const std::int32_t number : numbers)
+    if (const RankSnapshot* const known = rank(number); known && known->alive) ranks.push_back(known);
+  std::vector<EpochFault> faults = find_epoch_faults(ranks);
+  // Others may be of epochs that have passed: those of MPICH only count the ranks of a group.
+  if (std::none_of(faults.begin(), faults.end(), [](const EpochFault& fault) { return fault.waits; })) faults.clear();
+  return faults;
+}
+
+void Detector::explain(Finding& finding, const std::vector<EpochFault>& faults) {
+  finding.fault = Fault::mismatch;
+  finding.cause = Cause::in_mpi;
+  finding.epoch = faults.front().mismatch;
+  finding.culprits = blamed_for(faults);
+  finding.confidence = 0.8;  // or the others synchronise once too often
 }
 
 /// For a rank of the cycle that receives from any source: the ranks that wait for a message from it on the same
@@ -172,19 +156,38 @@ Ranks Detector::silent_partners(const Ranks& cycle) const {
   return result;
 }
 
-/// A message with another tag than the one that a rank of `waiters` waits for.
-std::optional<TagMismatch> Detector::tag_mismatch_among(const Ranks& waiters) const {
+/// A message with another tag than the one that a rank of `waiters` waits for. `certain`: the ranks wait in any case,
+/// so a message explains nothing that may be complete although its call waits for others.
+std::optional<TagMismatch> Detector::tag_mismatch_among(const Ranks& waiters, bool certain) const {
   for (const std::int32_t waiter : waiters) {
     std::optional<Receives> receives;
     for (const ThreadWait& thread : graph_.find(waiter)->threads)
       for (const WaitCondition& condition : thread.conditions) {
-        if (condition.matched || !is_message(condition)) continue;
+        if (condition.matched || (certain && !condition.required) || !is_message(condition)) continue;
         if (!receives) receives.emplace(*rank(waiter));
         for (const std::int32_t target : condition.ranks)
           if (const RankSnapshot* const other = rank(target); other && target != waiter)
             if (const auto found = receives->find_mismatch(*other, /*any_communicator=*/false)) return found;
       }
   }
+  return std::nullopt;
+}
+
+/// A collective call that a rank of `group`, which waits for a message, has left out, and in which a rank waits for it.
+std::optional<OmittedCall> Detector::omitted_among(const Ranks& group) const {
+  std::set<const void*> visited;
+  for (const std::int32_t number : diagnosis_.deadlocked)
+    for (const ThreadWait& waiting : graph_.find(number)->threads)
+      for (const WaitCondition& collective : waiting.conditions) {
+        if (!collective.required || collective.ordinal == 0 || !visited.insert(collective.ranks.id()).second) continue;
+        for (const std::int32_t target : collective.ranks) {
+          if (!std::binary_search(group.begin(), group.end(), target)) continue;
+          for (const ThreadWait& thread : graph_.find(target)->threads)
+            for (const WaitCondition& condition : thread.conditions)
+              if (condition.required && is_message(condition))
+                if (const auto found = omitted_call(*rank(target), collective, condition.receives)) return found;
+        }
+      }
   return std::nullopt;
 }
 
@@ -209,12 +212,14 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   finding.cycle = cycle;
   finding.confidence = 1;
   std::size_t messages = 0, receives = 0;
+  bool certain = true;       // each rank of the cycle waits in any case
   Ranks receivers, holders;  // of locks
   Ranks gone_on;             // those of whose message a rank waits, and that wait for something else than a message
   Ranks from_any;            // those that wait for a message from any of several ranks, which have all gone on
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     const std::int32_t waiter = cycle[i], target = cycle[(i + 1) % cycle.size()];
     const WaitCondition* const why = graph_.edge(waiter, target);
+    certain = certain && why && why->required;
     if (why && kind_of(why->function, false) == CallKind::lock) holders.push_back(target);
     if (!why || !is_message(*why)) continue;
     ++messages;
@@ -238,17 +243,32 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
     if (each.receives && more != 0 && !finding.tags)
       finding.tags = Receives(*rank(each.waiter)).find_mismatch(*rank(each.peer), /*any_communicator=*/true);
   }
+  // If a rank of the group has gone past a collective call, the others wait rightly, unless one has sent or received
+  // less than usual.
+  if (omitting.empty()) finding.omitted = omitted_among(found.group);
   // The whole group is searched, because the cycle may pass through a receive that is complete. But a sender that
   // itself waits for a message may yet send the one that is expected, so a contradiction elsewhere explains more.
-  if (contradictions.empty()) finding.tags = tag_mismatch_among(found.group);
+  if (contradictions.empty()) finding.tags = tag_mismatch_among(found.group, certain);
   const Ranks silent = silent_partners(cycle);
-  const std::vector<EpochMismatch> epochs = epoch_mismatches_among(found.group);
-  const bool only_epochs = std::all_of(epochs.begin(), epochs.end(),
-                                       [&](const EpochMismatch& epoch) {
-                                         return is_member(cycle, epoch.waiter) && is_member(cycle, epoch.other);
-                                       }) &&
-                           epochs.size() >= cycle.size();
-  if (finding.tags) {
+  // Other ranks that do not go on have a part in it, although the ranks of the group do not wait for them.
+  Ranks stuck = diagnosis_.deadlocked;
+  stuck.insert(stuck.end(), found.group.begin(), found.group.end());
+  std::vector<EpochFault> epochs = epoch_faults_among(stuck);
+  std::erase_if(epochs, [&](const EpochFault& fault) {
+    return !is_member(found.group, fault.mismatch.waiter) && !is_member(found.group, fault.mismatch.other);
+  });
+  const bool wrong_group =
+      std::any_of(epochs.begin(), epochs.end(), [](const EpochFault& fault) { return fault.mismatch.group; });
+  if (wrong_group) {
+    finding.tags.reset();
+    finding.omitted.reset();
+    explain(finding, epochs);
+  } else if (finding.omitted) {
+    finding.fault = Fault::mismatch;
+    finding.culprits = {finding.omitted->by};
+    finding.tags.reset();
+    finding.confidence = 0.8;  // or its numbers of messages differ for another reason
+  } else if (finding.tags) {
     finding.fault = Fault::unmatched_message;
     finding.culprits = {finding.tags->from};
     finding.confidence = 0.7;  // the tags also differ if the ranks are in different phases for another reason
@@ -271,18 +291,8 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
     finding.fault = Fault::unmatched_message;
     finding.culprits = silent;
     finding.confidence = 0.8;  // whose message is missing is a guess
-  } else if (!epochs.empty() && !only_epochs && messages == 0) {
-    // A rank that waits for one and is waited for by another has named the wrong group; else the others wait rightly.
-    const auto in_between = std::find_if(epochs.begin(), epochs.end(), [&](const EpochMismatch& epoch) {
-      return std::any_of(epochs.begin(), epochs.end(),
-                         [&](const EpochMismatch& other) { return other.waiter == epoch.other; });
-    });
-    const bool is_between = in_between != epochs.end();
-    finding.fault = Fault::mismatch;
-    finding.epoch = is_between ? *in_between : epochs.front();
-    for (const EpochMismatch& epoch : epochs)
-      if (!is_between || epoch.other == in_between->other) finding.culprits.push_back(epoch.other);
-    finding.confidence = 0.8;  // or the others synchronise once too often
+  } else if (!epochs.empty() && messages == 0) {
+    explain(finding, epochs);
   } else if (!gone_on.empty()) {
     finding.fault = Fault::unmatched_message;
     finding.culprits = gone_on;
@@ -292,7 +302,7 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
     finding.culprits = from_any;
     finding.alone = true;
     finding.confidence = 0.6;  // or a rank has left out its message: which one, nothing tells
-  } else if (receivers.size() == 1 && receives + 1 == cycle.size()) {
+  } else if (receivers.size() == 1 && receives + 1 == cycle.size() && cycle.size() > 1) {
     // The others wait for messages that are sent later.
     finding.fault = Fault::unmatched_message;
     finding.culprits = receivers;
@@ -323,7 +333,8 @@ void Detector::find_deadlocks(std::vector<Finding>& found) const {
       const RankWaits* const waits = graph_.find(number);
       if (!waits) return false;
       const RankSnapshot& each = ranks_[waits->snapshot];
-      return idle(each) >= std::max(limits_.certain, limit_of_polls(*waits)) && each.state < ProcessState::finalizing;
+      return idle(each) >= limits_.certain && served_idle(each) >= limit_of_polls(*waits) &&
+             each.state < ProcessState::finalizing;
     });
     if (stands) found.push_back(finding_of_cycle(cycle));
   }

@@ -10,6 +10,7 @@
 
 #include "telemetry/record/functions.hpp"
 #include "telemetry/record/message_log.hpp"
+#include "telemetry/record/printable.hpp"
 #include "telemetry/record/process_state.hpp"
 #include "telemetry/record/record_copies.hpp"
 #include "telemetry/record/tick_clock.hpp"
@@ -29,15 +30,12 @@ void drop_cut_character(std::string& text) {
   if (text.size() - (at - 1) < length) text.resize(at - 1);
 }
 
-/// Text of a fixed field, which may lack its end. Control characters except `kept` become '?': the text goes to
-/// terminals.
+/// Text of a fixed field, which may lack its end.
 template <std::size_t size>
 std::string text(const char (&field)[size], char kept = '?') {
   std::string result(field, strnlen(field, size));
   if (result.size() + 1 >= size) drop_cut_character(result);
-  for (char& c : result)
-    if ((static_cast<unsigned char>(c) < 0x20 || c == 0x7f) && c != kept) c = '?';
-  return result;
+  return printable(result, kept);
 }
 
 std::uint32_t in_use(const Shared<std::uint32_t>& count, unsigned most) { return std::min(count.get(), most); }
@@ -178,9 +176,8 @@ class SnapshotMaker {
       const ProcessStatus status = process_status(rank_.pid, thread.tid);
       thread.state = status.state;
       thread.cpu_seconds = static_cast<double>(status.cpu_time) / static_cast<double>(sysconf(_SC_CLK_TCK));
-      if (thread.state == 'D' || thread.state == 'S') thread.channel = waiting_channel(rank_.pid, thread.tid);
-      for (char& c : thread.channel)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+      if (thread.state == 'D' || thread.state == 'S')
+        thread.channel = printable(waiting_channel(rank_.pid, thread.tid));
     }
     rank_.threads.push_back(std::move(thread));
   }

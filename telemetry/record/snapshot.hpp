@@ -4,6 +4,7 @@
 //
 // Every index in here has been checked, every text is terminated and cut, and calls are whole. Alternative considered:
 // to give readers the file's own structures, which would spread the checks over all of them.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -241,7 +242,10 @@ struct RankSnapshot {
   }
   /// Killed, or ended without MPI_Finalize, or by a fault after it.
   bool gone() const noexcept {
-    return !alive && (state != ProcessState::finalized || (end && end->kind == EndKind::signal));
+    if (alive || state != ProcessState::finalized) return !alive;
+    // It may have called MPI_Finalize after exit(), but not if a call has ended it.
+    const bool in_call = std::any_of(threads.begin(), threads.end(), [](const auto& thread) { return thread.in_mpi; });
+    return end && (end->kind == EndKind::signal || (end->kind == EndKind::exit && in_call));
   }
   /// Seconds of the clock of its host (CLOCK_REALTIME).
   double realtime(std::uint64_t ticks) const noexcept {

@@ -63,7 +63,11 @@ std::vector<CollectiveMismatch> ReductionHistory::observe(const Members& members
     std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::int32_t>>> ranks;  // by number of calls and hash
     for (const auto& [number, state] : states) ranks[state.calls][state.hash].push_back(number);
     for (auto& [calls, groups] : ranks) {
-      CollectiveMismatch mismatch{uid, known.name, calls, {}, known.agreed + 1};
+      CollectiveMismatch mismatch;
+      mismatch.communicator = uid;
+      mismatch.name = known.name;
+      mismatch.ordinal = calls;
+      mismatch.first = known.agreed + 1;
       std::size_t compared = 0;
       for (auto& [hash, group] : groups) {
         compared += group.size();

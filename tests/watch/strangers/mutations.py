@@ -10,6 +10,8 @@ import dataclasses
 import calls
 
 SENDS, RECEIVES = {"send", "isend", "issend"}, {"recv", "irecv"}
+NEED_OTHERS = calls.COLLECTIVE | SENDS | RECEIVES | {"sendrecv", "start", "post", "start_epoch", "recv_any", "recv_order"}
+STEPS = 24
 ROOTED, REDUCTIONS = {"bcast", "reduce", "gather"}, {"reduce", "allreduce"}
 PEER = {"send": 0, "isend": 1, "issend": 1, "recv": 0, "irecv": 1, "sendrecv": 0}
 
@@ -296,12 +298,25 @@ class Mutator:
         where[index].body.insert(0, marked(choice))
         return Expectation({"mismatch", "unmatched message", "deadlock"}, culprit)
 
+    def calls_in(self, node):
+        """The names of the calls that a statement makes, itself and in the function that it calls."""
+        functions = {function.name: function for function in self.tree.body}
+        names = {part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+        for name in names & set(functions):
+            names |= {part.func.id for part in ast.walk(functions[name]) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+        return names
+
     def extra_step(self):
         where, index = self.loop()
         if where is None:
             return None
         # A rank that only produces does not notice.
         culprit = self.random.randrange(1, self.size)
+        taken = []
+        for node in where[index].body:
+            taken += [node] if not isinstance(node, ast.If) else node.body if evaluate(node.test, culprit, self.size, STEPS) else node.orelse
+        if not any(self.calls_in(node) & NEED_OTHERS for node in taken):
+            return None  # a step of its own, which harms nobody
         more = parsed(f"if rank == {culprit}:\n    note()\n    step = steps")
         more.body += [copy.deepcopy(node) for node in where[index].body if not (isinstance(node, ast.Expr) and node.value.func.id == "hook")]
         where.insert(index + 1, marked(more))
@@ -311,14 +326,8 @@ class Mutator:
         where, index = self.loop()
         if where is None:
             return None
-        functions = {function.name: function for function in self.tree.body}
-
-        def collectives(node):
-            named = node if not isinstance(node, ast.Expr) else functions.get(node.value.func.id, node)
-            return [part.func.id for part in ast.walk(named) if isinstance(part, ast.Call) and part.func.id in calls.COLLECTIVE]
-
         body = where[index].body
-        pairs = [k for k in range(len(body) - 1) if all(isinstance(body[j], ast.Expr) and collectives(body[j]) for j in (k, k + 1))]
+        pairs = [k for k in range(len(body) - 1) if all(isinstance(body[j], ast.Expr) and self.calls_in(body[j]) & calls.COLLECTIVE for j in (k, k + 1))]
         if not pairs:
             return None
         k, culprit = self.random.choice(pairs), self.random.randrange(self.size)
@@ -370,4 +379,4 @@ class Mutator:
 
 
 MUTATIONS = [name for name in vars(Mutator) if not name.startswith("_") and
-             name not in ("choose", "changed", "skip", "peer", "wrong_argument", "loop", "is_send_cycle", "of_master")]
+             name not in ("choose", "changed", "skip", "peer", "wrong_argument", "loop", "is_send_cycle", "of_master", "calls_in")]
