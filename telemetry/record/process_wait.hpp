@@ -13,8 +13,8 @@ struct ProcessWait {
   /// A thread or a child process waits for what another program, a person or a device may send: a connection, a
   /// terminal, a GPU. False if all of them wait for a lock, a pipe, a file system, time or a child process.
   bool may_be_served = false;
-  /// It may go on: not all of its threads wait for locks or conditions of the process alone without a limit of time, or
-  /// the handler of a signal may end the wait. Also if that is not known.
+  /// Not all of its threads wait for locks or conditions of the process alone without a limit of time, so that it may
+  /// go on. Also if that is not known.
   bool may_go_on = false;
   /// Changes whenever a process below this one begins, ends, computes, sleeps, reads or writes.
   std::uint64_t children = 0;
@@ -27,7 +27,7 @@ struct ProcessWait {
 /// or a device sends something.
 bool waits_for_this_host(const std::string& channel);
 
-/// Reads about five files for each thread and child process. `tid`: the thread to describe.
+/// Reads about four files for each thread and child process. `tid`: the thread to describe.
 ProcessWait process_wait(int pid, int tid);
 
 }  // namespace bestride::inline telemetry
