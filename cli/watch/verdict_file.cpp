@@ -76,6 +76,7 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
         .member("function", function_name(finding.epoch->waits_in))
         .member("other", finding.epoch->other)
         .member("missing", finding.epoch->missing)
+        .member("group", finding.epoch->group)
         .member("window", communicator_text(view, finding.epoch->window))
         .close_object();
   if (finding.omitted)

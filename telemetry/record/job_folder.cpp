@@ -97,25 +97,16 @@ void for_each_entry(int folder, Visit visit) noexcept {
   closedir(listing);
 }
 
-/// A record that another process may have written.
-struct OldRecord {
-  OldRecord(int folder, const char* name) noexcept
-      // O_NONBLOCK: a FIFO in place of the file would make open() wait.
-      : file{openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)} {
-    opened = file.value >= 0 && fstat(file.value, &status) == 0;
-    whole = opened && pread(file.value, static_cast<void*>(&header), sizeof header, 0) == sizeof header;
-  }
-  const Descriptor file;
-  struct stat status {};
-  RecordHeader header;
-  bool opened = false, whole = false;
-};
-
 /// True if the record's process has ended, and the file was last changed at least `seconds` ago.
 bool is_stale(int folder, const char* name, double seconds) noexcept {
-  const OldRecord record(folder, name);
-  if (!record.opened || static_cast<double>(time(nullptr) - record.status.st_mtime) < seconds) return false;
-  return !record.whole || !process_lives(record.header, record.file.value);
+  // O_NONBLOCK: a FIFO in place of the file would make open() wait.
+  const Descriptor file{openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)};
+  struct stat status {};
+  if (file.value < 0 || fstat(file.value, &status) != 0) return false;
+  if (static_cast<double>(time(nullptr) - status.st_mtime) < seconds) return false;
+  RecordHeader header;
+  const bool whole = pread(file.value, static_cast<void*>(&header), sizeof header, 0) == sizeof header;
+  return !whole || !process_lives(header, file.value);
 }
 
 void remove_stale_job(int parent, const char* name, double seconds) noexcept {

@@ -170,8 +170,7 @@ class FollowedJobs(unittest.TestCase):
         """Lets rank 1 hang. Of all findings only this one has not ended."""
         began = time.time()
         job.tell("hang")
-        left = lambda: [each["class"] for each in job.findings() if "ended" not in each]  # noqa: E731
-        self.assertTrue(eventually(lambda: left() == ["non-communication hang"]), job.output())
+        self.assertTrue(eventually(lambda: [each["class"] for each in job.findings() if "ended" not in each] == ["non-communication hang"]), job.output())
         finding = next(each for each in job.findings() if "ended" not in each)
         self.assertEqual((finding["class"], finding["cause"], finding["culprits"]), ("non-communication hang", "blocked", [1]), job.output())
         return finding, began
