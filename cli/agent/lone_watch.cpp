@@ -44,10 +44,15 @@ void LoneWatch::finish() {
 void LoneWatch::observe(JobPhase phase) {
   job_.local()->note_ends(seconds());
   const WatchedJob::Changes changes = job_.observe(seconds(), [phase] { return phase; });
+  if (changes.requested != 0) std::fprintf(stderr, "bestride: %s\n", requested_text(changes.requested).c_str());
   for (const std::size_t i : changes.begun) {
     const Finding& finding = job_.reported()[i].finding;
     const bool stacks = wants_stacks(finding, job_.view());
-    if (stacks) stacks_ = merge_host_stacks({take_host_stacks(ranks_with_stacks(finding, job_.ranks()), false)});
+    if (stacks) {
+      JobStacks taken = merge_host_stacks({take_host_stacks(ranks_with_stacks(finding, job_.ranks()), false)});
+      if (job_.withdraw(i, taken)) return;
+      stacks_ = std::move(taken);
+    }
     const std::string text =
         finding_text(finding, job_.view(), stacks ? &*stacks_ : nullptr, seconds() - finding.since, false);
     std::fprintf(stderr, "%s  file: %s\n", text.c_str(), path_.c_str());

@@ -8,9 +8,10 @@ namespace bestride::inline cli {
 
 enum ExitCode : int {
   exit_good = 0,
-  exit_attention = 1,    ///< doctor: something needs attention
-  exit_usage = 2,        ///< bad usage or bad input
-  exit_not_found = 127,  ///< run: the launcher cannot be started (the code that a shell uses)
+  exit_attention = 1,     ///< doctor: something needs attention
+  exit_usage = 2,         ///< bad usage or bad input
+  exit_no_program = 126,  ///< run: what is named as the launcher is no program that can be executed (as a shell's code)
+  exit_not_found = 127,   ///< run: the launcher cannot be started (the code that a shell uses)
 };
 
 /// Writes "bestride: <text>" to stderr and ends the command. `text`: cause, then remedy; lower case, one line.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <string_view>
 
 #include "cli/common/joined_preload.hpp"
 #include "cli/common/shell.hpp"
@@ -132,6 +134,20 @@ std::vector<std::string> prepare_openmpi(const std::vector<std::string>& command
           joined(names, " -x ")};
 }
 
+/// What a program named mpiexec or mpirun starts, by the name of its helper, which it contains: MPICH and Intel MPI
+/// install copies of Hydra under these names, or a script that starts one; Open MPI 5 a wrapper of prterun.
+LauncherKind kind_in_content(const std::string& path) {
+  constexpr std::size_t most_bytes = 16 << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string content(most_bytes, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(most_bytes));
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  const auto has = [&](std::string_view word) { return content.find(word) != content.npos; };
+  if (has("hydra_pmi_proxy") || has("mpiexec.hydra")) return LauncherKind::hydra;
+  if (has("ompirun") || has("prterun") || has("orterun")) return LauncherKind::openmpi;
+  return LauncherKind::unknown;
+}
+
 }  // namespace
 
 LauncherKind launcher_kind(const std::string& path) {
@@ -140,12 +156,12 @@ LauncherKind launcher_kind(const std::string& path) {
   if (file.find("hydra") != std::string::npos) return LauncherKind::hydra;
   for (const char* name : {"orterun", "prterun", "prun", "mpirun.openmpi", "mpiexec.openmpi"})
     if (file == name) return LauncherKind::openmpi;
-  return LauncherKind::unknown;
+  return file.starts_with("mpiexec") || file.starts_with("mpirun") ? kind_in_content(path) : LauncherKind::unknown;
 }
 
 std::string name(LauncherKind kind) {
   switch (kind) {
-    case LauncherKind::hydra: return "MPICH's mpiexec (hydra)";
+    case LauncherKind::hydra: return "Hydra, the mpiexec of MPICH and Intel MPI";
     case LauncherKind::openmpi: return "Open MPI's mpirun";
     case LauncherKind::srun: return "Slurm's srun";
     case LauncherKind::unknown: break;

@@ -12,9 +12,10 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 enum class LauncherKind { unknown, hydra, openmpi, srun };
 
-/// Determined by the file name after resolving all links. A wrapper script is unknown.
+/// Determined by the file name after resolving all links, of files named mpiexec or mpirun also by their content. A
+/// wrapper script with another name is unknown.
 LauncherKind launcher_kind(const std::string& path);
-/// "MPICH's mpiexec (hydra)", "Open MPI's mpirun", "Slurm's srun", "".
+/// "Hydra, the mpiexec of MPICH and Intel MPI", "Open MPI's mpirun", "Slurm's srun", "".
 std::string name(LauncherKind kind);
 
 /// The messages to print before `command` is started with the variables `set`, one line each. Changes both as far as

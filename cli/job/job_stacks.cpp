@@ -33,6 +33,13 @@ std::string owners_text(const std::vector<StackFailure>& failures) {
   return ranks_text(ranks);
 }
 
+/// True if the thread is in a function of the program that the MPI library has called.
+bool is_called_back(const RankStack& stack) {
+  return !is_mpi_function(stack.frames.back().function) &&
+         std::any_of(stack.frames.begin(), stack.frames.end(),
+                     [](const NamedFrame& frame) { return is_mpi_function(frame.function); });
+}
+
 }  // namespace
 
 bool has_left_stack(const RankSnapshot& rank) noexcept { return !rank.alive && rank.end.has_value(); }
@@ -105,8 +112,11 @@ JobStacks merge_host_stacks(const std::vector<HostStacks>& hosts) {
   result.tree = merge_stacks(stacks);
   std::set<std::int32_t> main_counts;  // ranks of which another thread than the main one can't be the one that crashed
   for (const StackFailure& failure : result.failures) main_counts.insert(failure.rank);
-  for (const RankStack& stack : stacks)
-    if (stack.thread.empty()) main_counts.insert(stack.rank);
+  for (const RankStack& stack : stacks) {
+    if (!stack.thread.empty()) continue;
+    main_counts.insert(stack.rank);
+    if (is_called_back(stack)) result.called_back.push_back(stack.rank);
+  }
   for (const RankStack& stack : stacks)
     if (stack.thread.empty() || !main_counts.contains(stack.rank))
       if (NamedFrame place = place_of(stack); !place.function.empty()) result.places[stack.rank] = std::move(place);

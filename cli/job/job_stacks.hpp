@@ -31,6 +31,7 @@ struct HostStacks {
 struct JobStacks {
   std::vector<StackNode> tree;
   std::map<std::int32_t, NamedFrame> places;  ///< of ranks: place_of() the main thread, or of the thread that crashed
+  std::vector<std::int32_t> called_back;  ///< ranks whose main thread is in a function that the MPI library has called
   std::vector<StackFailure> failures, cut;
   double longest_stop = 0;
   std::set<std::string> problems;

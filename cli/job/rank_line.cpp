@@ -73,14 +73,24 @@ std::string peer_text(const char* word, std::int32_t peer, std::int32_t tag) {
   return text;
 }
 
-/// "stopped (T)", "uninterruptible (D, nfs_wait)", "running (R)"; "" for a state that tells nothing.
-std::string process_text(const ThreadSnapshot& thread, bool in_mpi) {
+/// "waits for a child process", "asleep", "blocked in read of /tmp/input (FIFO)"; "sleeping" if the system call is not
+/// known.
+std::string sleep_text(const std::string& call) {
+  if (call.empty()) return "sleeping";
+  if (call == "sleep") return "asleep";
+  return call.starts_with("wait ") ? "waits" + call.substr(4) : "blocked in " + call;
+}
+
+/// "stopped (T)", "uninterruptible (D, nfs_wait)", "running (R)"; "" for a state that tells nothing. `call`: the system
+/// call in which the thread is known to wait outside MPI, as ProcessWait has it.
+std::string process_text(const ThreadSnapshot& thread, bool in_mpi, const std::string& call = "") {
   switch (thread.state) {
     case 'T': return "stopped (T)";
     case 't': return "stopped by a debugger (t)";
     case 'D': return "uninterruptible (D" + (thread.channel.empty() ? "" : ", " + thread.channel) + ")";
     case 'R': return in_mpi ? "" : "running (R)";
-    case 'S': return in_mpi ? "" : "sleeping (S" + (thread.channel.empty() ? "" : ", " + thread.channel) + ")";
+    case 'S':
+      return in_mpi ? "" : sleep_text(call) + " (S" + (thread.channel.empty() ? "" : ", " + thread.channel) + ")";
     default: return "";
   }
 }
@@ -173,8 +183,7 @@ class Line {
     group_.state = polls ? "polls with " + function_name(thread_->poll_function) : "not in MPI";
     if (rank_.state == ProcessState::finalized) group_.state = "after MPI_Finalize";
     since(thread_->last_left);
-    const std::string& wait = rank_.wait.call;
-    rest(process_text(*thread_, polls) + (polls || wait.empty() || wait == "sleep" ? "" : " in " + wait));
+    rest(process_text(*thread_, polls, rank_.wait.call));
     last_call();
     if (polls && thread_->polled_known) waits();
   }

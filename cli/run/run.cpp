@@ -9,8 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
@@ -108,6 +110,16 @@ WatchOptions watch_options(const RunOptions& options) {
   return watch;
 }
 
+[[noreturn]] void fail_without_launcher(const std::string& name) {
+  const std::string cause = "can't run '" + name + "': ";
+  std::error_code error;
+  if (name.find('/') == std::string::npos || !std::filesystem::exists(name, error))
+    fail(cause + "there is no such program; is it in PATH?", exit_not_found);
+  if (std::filesystem::is_directory(name, error))
+    fail(cause + "it is a folder; name the program in it", exit_no_program);
+  fail(cause + "you have no permission to execute it; 'chmod +x' gives it", exit_no_program);
+}
+
 void run(RunOptions options) {
   if (options.command.empty()) fail("no command to run; for example: bestride run mpiexec -n 4 ./program");
   if (options.watches() && options.disable)
@@ -117,6 +129,10 @@ void run(RunOptions options) {
         stderr,
         "bestride: BESTRIDE_DISABLE=1 leaves every call to the MPI library, so there is nothing to watch or to "
         "report; unset it\n");
+  if (options.watches() && Settings::get().text("BESTRIDE_RECORD") == "off")
+    std::fprintf(stderr,
+                 "bestride: BESTRIDE_RECORD=off is overridden, because --watch, --report and --metrics read the ranks' "
+                 "records; to record nothing, leave these options out\n");
   if (!options.watches() && !options.on_fault.empty()) fail("--on-fault needs --watch or --report");
   if (!options.watches() && !options.verdict_folder.empty()) fail("--verdict-folder needs --watch or --report");
   if (!options.watches() && options.patience > 0) fail("--patience needs --watch or --report");
@@ -124,8 +140,7 @@ void run(RunOptions options) {
   const Installation installation = Installation::find();
   if (const std::string why = installation.why_no_preload(); !why.empty()) fail(why);
   const std::string launcher = find_program(options.command[0]);
-  if (launcher.empty())
-    fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
+  if (launcher.empty()) fail_without_launcher(options.command[0]);
 
   std::optional<Agents> agents;
   if (options.watches() && !options.dry_run)

@@ -96,6 +96,14 @@ std::size_t frame_of_exception(const std::vector<std::string>& text) {
   return text.size() > 1 ? 1 : 0;
 }
 
+/// "load (input.py:12)" of "load (/home/me/solver/input.py:12)", as the frames of other programs are named.
+std::string without_folder(const std::string& frame) {
+  const std::size_t begin = frame.rfind(" (") == frame.npos ? frame.npos : frame.rfind(" (") + 2;
+  const std::size_t slash = frame.rfind('/');
+  return begin == frame.npos || slash == frame.npos || slash < begin ? frame
+                                                                     : frame.substr(0, begin) + frame.substr(slash + 1);
+}
+
 /// "MPI_Recv" or "an MPI call", in which it is.
 std::string call_of(const Finding& finding, const JobView& view) {
   const RankSnapshot* const rank = find_rank(view, finding.culprits[0]);
@@ -154,6 +162,22 @@ bool all_differ(const Finding& finding) {
   std::size_t members = 0;
   for (const CollectiveMismatch::Variant& variant : finding.mismatch->variants) members += variant.ranks.size();
   return finding.culprits.size() >= members;
+}
+
+/// "rank 2 has called MPI_Finalize while ranks 0,1,3 wait in MPI_Barrier on MPI_COMM_WORLD"; "" if the mismatch is of
+/// another kind.
+std::string finalize_text(const CollectiveMismatch& mismatch, const std::string& communicator) {
+  const auto finalizes = [](const auto& variant) { return function_name(variant.function) == "MPI_Finalize"; };
+  if (mismatch.first != 0 || mismatch.variants.size() != 2) return "";
+  for (const std::size_t i : {0, 1}) {
+    const CollectiveMismatch::Variant& ended = mismatch.variants[i];
+    const CollectiveMismatch::Variant& waiting = mismatch.variants[1 - i];
+    if (finalizes(ended) && !finalizes(waiting))
+      return ranks_text(ended.ranks) + (ended.ranks.size() == 1 ? " has" : " have") + " called MPI_Finalize while " +
+             ranks_text(waiting.ranks) + (waiting.ranks.size() == 1 ? " is in " : " are in ") +
+             function_name(waiting.function) + " on " + communicator;
+  }
+  return "";
 }
 
 /// "rank 3", "host node1".
@@ -256,7 +280,7 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
         const std::vector<std::string> text = lines_of(end->text);
         const std::size_t frame = frame_of_exception(text);
         return who + plural(finding, " was", " were") + " ended by an exception of Python" +
-               (frame ? " in " + text[frame] : "") + (text.empty() ? "" : ": " + text[0]);
+               (frame ? " in " + without_folder(text[frame]) : "") + (text.empty() ? "" : ": " + text[0]);
       }
       if (const EndSnapshot* const end = noted(finding, view, EndKind::mpi_error))
         return who + plural(finding, " was", " were") + " ended by an MPI error in " + call_of(finding, view) +
@@ -272,8 +296,9 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
              (finding.cause == Cause::traced ? "held by a debugger" : "stopped by a signal");
     case Fault::mismatch:
       if (finding.cause == Cause::finalized)
-        return who + plural(finding, " has", " have") + " called MPI_Finalize while other ranks still need " +
-               plural(finding, "it", "them");
+        return who + plural(finding, " has", " have") + " called MPI_Finalize, while " +
+               (finding.held_up.empty() ? "the others" : ranks_text(finding.held_up)) +
+               (finding.held_up.size() == 1 ? " still needs " : " still need ") + plural(finding, "it", "them");
       if (finding.epoch && finding.epoch->group)
         return epoch_text(*finding.epoch) + ", on " + communicator_text(view, finding.epoch->window);
       if (finding.epoch)
@@ -289,6 +314,10 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
                std::to_string(finding.mismatch->ordinal) + " on " +
                communicator_text(view, finding.mismatch->communicator) + ": " +
                pair_text(finding.mismatch->pairs.front());
+      if (const std::string text =
+              finalize_text(*finding.mismatch, communicator_text(view, finding.mismatch->communicator));
+          !text.empty())
+        return text;
       return (finding.mismatch->first != 0
                   ? "different reductions (operation, type, count or root) as one of the collective calls #" +
                         std::to_string(finding.mismatch->first) + " to #"
@@ -323,7 +352,9 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
       return who + plural(finding, " does", " do") +
              " not reach the MPI call that others wait for: " + plural(finding, "it ", "they ") +
              verb(finding.cause, finding.culprits.size() == 1) +
-             (finding.cause == Cause::waiting ? " outside MPI" + wait_calls(finding, view) : "");
+             (finding.cause == Cause::waiting        ? " outside MPI" + wait_calls(finding, view)
+              : finding.cause == Cause::transferring ? wait_calls(finding, view)
+                                                     : "");
     case Fault::communication_hang:
       return who + plural(finding, " is in its call", " are in their calls") +
              ", but the MPI library does not complete " + plural(finding, "it", "them");
@@ -365,6 +396,22 @@ std::string working_text(const Finding& finding, const JobView& view, double sec
          " work";
 }
 
+std::string over_text(const Finding& finding, const JobView& view, double seconds) {
+  const std::string lasted = " for " + seconds_text(seconds), who = subject(finding, view);
+  switch (finding.fault) {
+    case Fault::stopped:
+      return "the job goes on: " + who + plural(finding, " was ", " were ") +
+             (finding.cause == Cause::traced ? "held by a debugger" : "stopped by a signal") + lasted;
+    case Fault::unreachable: return "the job goes on: there was no answer from the host of " + who + lasted;
+    case Fault::slow:
+      return who + plural(finding, " is", " are") + " as fast as before again, after " + seconds_text(seconds);
+    case Fault::slow_communication: return "the slow communication is over, after " + seconds_text(seconds);
+    default: break;
+  }
+  return "the job goes on: the " + std::string(name(finding.fault)) + (finding.whole_job ? "" : " of " + who) +
+         ", reported above, lasted " + seconds_text(seconds);
+}
+
 std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   std::vector<std::string> lines;
   if (finding.mismatch)
@@ -403,12 +450,14 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   if (const EndSnapshot* const end = noted(finding, view, EndKind::exception)) {
     const std::vector<std::string> text = lines_of(end->text);
     const std::size_t frame = frame_of_exception(text);
-    if (frame > 1) lines.push_back("raised in " + text[1]);
-    for (std::size_t i = frame + 1; i < text.size() && i < frame + 5; ++i) lines.push_back("called by " + text[i]);
+    for (std::size_t i = 1; i < text.size() && i < frame + 5; ++i)
+      if (i == 1 || i >= frame) lines.push_back((i == 1 ? "raised in " : "called by ") + text[i]);
   }
   if (const EndSnapshot* const end = noted(finding, view, EndKind::mpi_error)) {
+    // The last line says what was wrong; between are the functions of the library that pass the error on.
     const std::vector<std::string> text = lines_of(end->text);
-    for (std::size_t i = 1; i < text.size() && i < 5; ++i) lines.push_back(text[i]);
+    for (std::size_t i = 1; i < text.size(); ++i)
+      if (i < 4 || i + 1 == text.size()) lines.push_back(text[i]);
   }
   if (finding.fault != Fault::crash) add_open_requests(finding, view, lines);
   if (finding.cause == Cause::starting) lines.push_back("it has no record: it may be on a host that is not watched");
@@ -448,6 +497,9 @@ std::string advice(const Finding& finding, const JobView& view) {
       if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
         return "the rank's own output may say where, as that of libgfortran does; else run again with core dumps "
                "(ulimit -c unlimited) and open the core with gdb";
+      if (status >= 0 && WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT))
+        return "another process has sent this signal to the rank: a user, a script or the batch system, whose log may "
+               "say";
       if (status >= 0 && WIFEXITED(status)) return "the program ended itself; read what the rank printed";
       return "run again with core dumps (ulimit -c unlimited) and open the core with gdb";
     }

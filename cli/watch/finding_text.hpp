@@ -15,6 +15,9 @@ namespace bestride::inline cli {
 std::string headline(const Finding& finding, const JobView& view, const JobStacks* stacks);
 /// One line about Detector::working(): "rank 0 (pid 4711 on node1) computes outside MPI for 12.1 s; ranks 1-3 wait".
 std::string working_text(const Finding& finding, const JobView& view, double seconds);
+/// One line about a finding that has ended by itself after `seconds`: "the job goes on: rank 3 (pid 4711 on node1) was
+/// stopped by a signal for 4.2 s".
+std::string over_text(const Finding& finding, const JobView& view, double seconds);
 /// Facts that led to it, a line each.
 std::vector<std::string> evidence(const Finding& finding, const JobView& view);
 /// What the user should do now; one line.

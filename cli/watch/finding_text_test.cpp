@@ -184,8 +184,9 @@ TEST_F(FindingText, ExceptionInAPackageIsThatOfItsCaller) {
         "(Comm.pyx:421)\nread_forcing (program.py:41)\nmain (program.py:56)\n");
   finding.cause = Cause::exception;
   EXPECT_THAT(headline_text(), HasSubstr(" in read_forcing (program.py:41): ValueError: negative count -1"));
-  EXPECT_THAT(evidence(finding, view()), testing::ElementsAre("raised in mpi4py.MPI.message_simple (msgbuffer.pxi:183)",
-                                                              "called by main (program.py:56)"));
+  EXPECT_THAT(evidence(finding, view()),
+              testing::ElementsAre("raised in mpi4py.MPI.message_simple (msgbuffer.pxi:183)",
+                                   "called by read_forcing (program.py:41)", "called by main (program.py:56)"));
   sample.ranks[1].end->text = "ValueError: x\nmpi4py.MPI.Comm.Send (Comm.pyx:421)\n";
   EXPECT_THAT(headline_text(), HasSubstr(" in mpi4py.MPI.Comm.Send (Comm.pyx:421): "));
   sample.ranks[1].end->text = "ValueError: x\n";
@@ -262,6 +263,43 @@ TEST_F(DeadlockText, OfDifferentCalls) {
   sample.call(0, "MPI_Recv", 1);
   sample.collective(1, "MPI_Barrier");
   EXPECT_THAT(next({0, 1}), HasSubstr("into one order"));
+}
+
+TEST_F(FindingText, AnExceptionsFilesHaveTheirFolders) {
+  crash(1, EndKind::exception, "KeyError: 'dt'\nload (/home/me/solver/input.py:41)\nmain (run.py:5)\n");
+  finding.cause = Cause::exception;
+  EXPECT_THAT(headline_text(), HasSubstr(" in load (input.py:41): KeyError"));
+  EXPECT_THAT(evidence(finding, view()),
+              testing::ElementsAre("raised in load (/home/me/solver/input.py:41)", "called by main (run.py:5)"));
+}
+
+TEST_F(FindingText, TheLastLineOfAnErrorIsShown) {
+  crash(1, EndKind::mpi_error, "Invalid rank, error stack:\na\nb\nc\nd\nInvalid rank has value 7");
+  finding.cause = Cause::mpi_error;
+  EXPECT_THAT(evidence(finding, view()), testing::ElementsAre("a", "b", "c", "Invalid rank has value 7"));
+}
+
+TEST_F(FindingText, RanksThatHaveFinalizedAreNamedWithThoseThatWait) {
+  finding.fault = Fault::mismatch;
+  finding.culprits = {2};
+  finding.mismatch.emplace();
+  finding.mismatch->variants.resize(2);
+  finding.mismatch->variants[0].function = telemetry::number_of("MPI_Barrier");
+  finding.mismatch->variants[0].ranks = {0, 1, 3};
+  finding.mismatch->variants[1].function = telemetry::number_of("MPI_Finalize");
+  finding.mismatch->variants[1].ranks = {2};
+  EXPECT_EQ(headline_text(), "rank 2 has called MPI_Finalize while ranks 0,1,3 are in MPI_Barrier on a communicator");
+}
+
+TEST_F(FindingText, WhatIsOverIsNamed) {
+  crash(1, EndKind::exit);
+  finding.fault = Fault::stopped;
+  finding.cause = Cause::stopped;
+  EXPECT_EQ(over_text(finding, view(), 4.2),
+            "the job goes on: rank 1 (pid 101 on ) was stopped by a signal for 4.20 s");
+  finding.fault = Fault::communication_hang;
+  EXPECT_EQ(over_text(finding, view(), 12),
+            "the job goes on: the communication hang of rank 1 (pid 101 on ), reported above, lasted 12.0 s");
 }
 
 TEST(HostStacksOfRanks, OneThatHasEndedIsNoFailure) {

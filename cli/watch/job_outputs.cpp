@@ -63,7 +63,8 @@ void JobOutputs::finish(const WatchedJob& job, int exit_code, const JobStacks* s
         mpi_page(job.view(), report, stacks ? stack_lines(*stacks, stack_lines_shown) : std::vector<std::string>{}));
   write(path_of(job, ".trace.json"), chrome_trace(job.view(), report, places));
   if (failed_.empty())
-    std::fprintf(stderr, "files: %s.{json,html}, .trace.json, .prom\n", path_of(job, ".report").c_str());
+    std::fprintf(stderr, "files: %s.{json,html}, .trace.json, %s\n", path_of(job, ".report").c_str(),
+                 options_.metrics.empty() ? ".prom" : options_.metrics.c_str());
 }
 
 }  // namespace bestride::inline cli

@@ -44,9 +44,14 @@ LauncherProcess::LauncherProcess(const std::string& path, const std::vector<std:
   if (pid_ == 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
     execv(path.c_str(), words.data());
-    const std::string text = "bestride: can't run '" + path + "': " + std::strerror(errno) + "\n";
+    // It is there; see find_program().
+    const std::string cause = errno == ENOENT ? "the interpreter that it names is not there"
+                              : errno == ENOEXEC
+                                  ? "it is no program of this machine, and no script that begins with '#!'"
+                                  : std::strerror(errno);
+    const std::string text = "bestride: can't run '" + path + "': " + cause + "\n";
     if (write(STDERR_FILENO, text.data(), text.size()) < 0) _exit(exit_usage);
-    _exit(exit_not_found);
+    _exit(exit_no_program);
   }
   if (pid_ < 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);

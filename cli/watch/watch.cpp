@@ -252,9 +252,12 @@ class Watch {
 
   /// Of a job that failed nothing can be said if nothing of it was seen.
   void note_unseen_job() const {
-    if (!starts_ranks_ || !jobs_.empty()) return;
-    say("bestride: no rank was watched: no process with the preload library has called MPI_Init and has a record here, "
-        "and no agent of another host, user or container has connected to this process" +
+    if (!starts_ranks_ || !jobs_.empty() || ending()) return;
+    say("bestride: no rank was watched: no process with the preload library has called MPI_Init, here or on a host, as "
+        "a "
+        "user or in a container whose agent has connected to this process; 'bestride doctor PROGRAM' checks whether "
+        "the "
+        "program exists and calls MPI" +
         (agents_.problem().empty() ? "" : " (" + agents_.problem() + ")") + "\n");
   }
 
@@ -308,15 +311,19 @@ class Watch {
     for (const std::size_t i : changes.ended) {
       const Reported& reported = job.reported()[i];
       if (job.ended()) continue;
-      say("bestride: " + std::string(name(reported.finding.fault)) + " ended after " +
-          seconds_text(reported.ended - reported.finding.since) + ": the job goes on\n");
+      say("bestride: " + over_text(reported.finding, job.view(), reported.ended - reported.finding.since) + "\n");
     }
+    if (changes.requested != 0) say("bestride: " + requested_text(changes.requested) + "\n");
     bool new_finding = false;
     for (const std::size_t i : changes.begun) {
       const Finding& finding = job.reported()[i].finding;
-      new_finding = true;
       const bool stacks = wants_stacks(finding, job.view());
-      if (stacks) stacks_[job.name()] = take_stacks(key, job, finding);
+      if (stacks) {
+        JobStacks taken = take_stacks(key, job, finding);
+        if (job.withdraw(i, taken)) break;
+        stacks_[job.name()] = std::move(taken);
+      }
+      new_finding = true;
       if (++printed_[job.name()] <= most_verdicts)
         say(finding_text(finding, job.view(), stacks ? stacks_of(job) : nullptr, seconds() - finding.since,
                          colour_wanted(STDERR_FILENO)));

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/watch/watched_job.hpp"
 
+#include <sys/wait.h>
+
 #include <algorithm>
+#include <csignal>
+
+#include "cli/job/rank_line.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -17,7 +22,41 @@ bool has_own_fault(const Finding& finding, const std::vector<RankSnapshot>& rank
   });
 }
 
+/// The observations for which a crash is not reported if it may be an end that was asked for: all ranks get the signal,
+/// but not all end at the same time.
+constexpr int most_postponed = 3;
+
+/// The signal that has ended this rank, if it is one with which jobs are ended; else 0.
+int ending_signal(const RankSnapshot& rank) {
+  const int signal = rank.wait_status >= 0 && WIFSIGNALED(rank.wait_status) ? WTERMSIG(rank.wait_status) : 0;
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ? signal : 0;
+}
+
+/// The signal with which a user, a batch system or a launcher has told the job to end: all ranks whose wait status is
+/// known have ended by it, these are more than one if there are more, and no rank has noted another end. 0: none.
+int requested_end(const std::vector<RankSnapshot>& ranks) {
+  int requested = 0;
+  std::size_t known = 0;
+  for (const RankSnapshot& rank : ranks) {
+    if (!rank.gone()) continue;
+    if (rank.end) return 0;
+    if (rank.wait_status < 0) continue;
+    const int signal = ending_signal(rank);
+    if (signal == 0 || (known > 0 && signal != requested)) return 0;
+    requested = signal;
+    ++known;
+  }
+  return known >= std::min<std::size_t>(ranks.size(), 2) ? requested : 0;
+}
+
 }  // namespace
+
+bool WatchedJob::may_be_requested() {
+  const auto& ranks = view_.job.ranks;
+  return std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.gone() && ending_signal(rank); }) &&
+         std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.alive; }) &&
+         postponed_++ < most_postponed;
+}
 
 WatchedJob::Changes WatchedJob::observe(double seconds, const std::function<JobPhase()>& phase,
                                         std::vector<HostUpdate> hosts) {
@@ -38,15 +77,21 @@ WatchedJob::Changes WatchedJob::observe(double seconds, const std::function<JobP
   analysed_ = false;
   const JobPhase now_in = phase();
   std::vector<Finding> found = detector_.observe({seconds, view_.job.ranks, now_in == JobPhase::over});
-  const bool ending = now_in == JobPhase::told_to_end || now_in == JobPhase::abandoned;
   const auto is_crash = [](const Finding& finding) { return finding.fault == Fault::crash; };
+  Changes changes;
+  const bool crashed = std::any_of(reported_.begin(), reported_.end(),
+                                   [&](const Reported& reported) { return is_crash(reported.finding); });
+  const bool runs = !crashed && (now_in == JobPhase::running || now_in == JobPhase::over);
+  if (runs && requested_ == 0) changes.requested = requested_ = requested_end(view_.job.ranks);
+  const bool told =
+      now_in == JobPhase::told_to_end || requested_ != 0 || (runs && now_in == JobPhase::running && may_be_requested());
+  const bool ending = told || now_in == JobPhase::abandoned;
   // A crash ends what was wrong before, but the job does not go on.
   const bool goes_on = !ending && std::none_of(found.begin(), found.end(), is_crash);
   if (ending)
     std::erase_if(found, [&](const Finding& finding) {
-      return is_crash(finding) && (now_in == JobPhase::told_to_end || !has_own_fault(finding, view_.job.ranks));
+      return is_crash(finding) && (told || !has_own_fault(finding, view_.job.ranks));
     });
-  Changes changes;
   for (std::size_t i = 0; i < reported_.size(); ++i)
     if (goes_on && reported_[i].ended == 0 && std::none_of(found.begin(), found.end(), [&](const Finding& finding) {
           return finding.same_as(reported_[i].finding);
@@ -61,6 +106,10 @@ WatchedJob::Changes WatchedJob::observe(double seconds, const std::function<JobP
       reported_.push_back({finding, seconds, 0});
     }
   return changes;
+}
+
+std::string requested_text(int signal) {
+  return "the job was ended by " + signal_text(signal) + ", which all its ranks got: no rank is at fault";
 }
 
 }  // namespace bestride::inline cli

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/job/job_stacks.hpp"
 #include "cli/job/job_view.hpp"
 #include "cli/job/local_ranks.hpp"
 #include "cli/watch/rank_updates.hpp"
@@ -15,7 +16,7 @@ namespace bestride::inline cli {
 
 /// A finding and what became of it.
 struct Reported {
-  Finding finding;
+  telemetry::Finding finding;
   double found = 0;  ///< seconds since the launcher was started
   double ended = 0;  ///< when it did not hold any more; 0: it still holds
 };
@@ -48,8 +49,18 @@ class WatchedJob {
   /// reported() of findings that are new, or that ended.
   struct Changes {
     std::vector<std::size_t> begun, ended;
+    int requested = 0;  ///< the signal with which the job was told to end, once; 0: it was not
   };
   Changes observe(double seconds, const std::function<JobPhase()>& phase, std::vector<HostUpdate> hosts = {});
+
+  /// The stacks that were taken for the new finding `i` may show that it is none: then it is withdrawn, and those after
+  /// it, which are found again. True if so.
+  bool withdraw(std::size_t i, const JobStacks& stacks) {
+    if (reported_[i].finding.fault != Fault::communication_hang || !detector_.call_back(stacks.called_back))
+      return false;
+    reported_.resize(i);
+    return true;
+  }
 
   const std::string& name() const noexcept { return name_; }
   double started() const noexcept { return started_; }
@@ -70,6 +81,9 @@ class WatchedJob {
   bool ended() const noexcept { return view_.ended(); }
 
  private:
+  /// True while a rank has ended by such a signal, and others may follow.
+  bool may_be_requested();
+
   const std::string name_;
   const double started_;
   std::unique_ptr<LocalRanks> local_;
@@ -78,6 +92,11 @@ class WatchedJob {
   mutable bool analysed_ = true;
   std::vector<Reported> reported_;
   std::size_t processes_ = 0;
+  int requested_ = 0;  ///< the signal with which the job was told to end
+  int postponed_ = 0;  ///< observations in which that was not clear
 };
+
+/// One line about a job that a signal has ended.
+std::string requested_text(int signal);
 
 }  // namespace bestride::inline cli

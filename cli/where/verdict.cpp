@@ -54,6 +54,7 @@ class Verdict {
 
   /// Why the job has ended, as far as a rank has noted that. The launcher ends the others.
   void end() {
+    if (view_.job.ranks.empty()) return;  // no record could be read
     const RankSnapshot* first = nullptr;
     std::map<std::string, Ranks> by_end;
     bool all_finalized = true;

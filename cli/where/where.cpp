@@ -5,8 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "cli/common/command.hpp"
 #include "cli/common/number.hpp"
@@ -32,6 +34,25 @@ std::string no_records_text() {
          ", or it records nothing (BESTRIDE_RECORD=off, or no /dev/shm)";
 }
 
+/// The folder that --records names must be there; that of this host may be missing.
+void check_folder(const std::string& folder) {
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(folder, error);
+  if (is_folder) return;
+  fail("can't read '" + folder + "': " + (error ? error.message() : "it is not a folder") +
+       "; --records needs a folder like /dev/shm/bestride-<uid>, which has a folder for each job");
+}
+
+void fail_without_records(const std::string& folder) {
+  std::error_code error;
+  bool has_records = false;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    has_records = has_records || entry.path().extension() == telemetry::record_suffix;
+  fail("no records in '" + folder + "'; " +
+       (has_records ? "it is the folder of one job: give the folder above it to --records"
+                    : "--records needs a folder like /dev/shm/bestride-<uid>, which has a folder for each job"));
+}
+
 std::string json_text(const std::vector<JobView>& views, std::size_t calls, const std::vector<JobStacks>& stacks) {
   JsonWriter json;
   json.open_object().member("format", "bestride-where").member("version", 1).key("jobs").open_array();
@@ -55,10 +76,12 @@ void clean(const WhereOptions& options, const std::string& folder) {
 
 void where(const WhereOptions& options) {
   const std::string folder = options.folder.empty() ? records_folder() : options.folder;
+  if (!options.folder.empty()) check_folder(folder);
   if (options.clean) return clean(options, folder);
   // A few calls are read in any case: the last one is printed, and mismatches are found in them.
   const auto views = observe_jobs(folder, options.selection, std::max<std::size_t>(options.calls, 16));
   if (!views) fail(views.error().text);
+  if (views->empty() && !options.folder.empty() && !options.json) fail_without_records(folder);
   std::vector<JobStacks> stacks;
   if (options.stacks)
     for (const JobView& view : *views)

@@ -78,7 +78,15 @@ class Reference {
   Python::Object* object_;
 };
 
-/// "load (input.py:12)\n" for each frame, innermost first; "" without a traceback (None).
+/// The path as Python knows it; of a long one the last folders: ".../solver/input.py".
+std::string shortened(const std::string& path) {
+  constexpr std::size_t most_bytes = 80;
+  if (path.size() <= most_bytes) return path;
+  const std::size_t slash = path.find('/', path.size() - most_bytes);
+  return slash == path.npos ? path.substr(path.rfind('/') + 1) : "..." + path.substr(slash);
+}
+
+/// "load (/home/me/solver/input.py:12)\n" for each frame, innermost first; "" without a traceback (None).
 std::string frames_of(Python::Object* traceback) {
   constexpr int most_frames = 1000;
   std::string text;
@@ -89,8 +97,7 @@ std::string frames_of(Python::Object* traceback) {
     const Reference code = frame.attribute("f_code");
     const std::string file = code.attribute("co_filename").text();
     const long line = Reference(python.PyObject_GetAttrString(traceback, "tb_lineno")).number();
-    text = code.attribute("co_name").text() + " (" + file.substr(file.rfind('/') + 1) + ":" + std::to_string(line) +
-           ")\n" + text;
+    text = code.attribute("co_name").text() + " (" + shortened(file) + ":" + std::to_string(line) + ")\n" + text;
     owner = Reference(python.PyObject_GetAttrString(traceback, "tb_next"));
     traceback = owner.get();
   }

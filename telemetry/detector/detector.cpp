@@ -72,6 +72,7 @@ void Detector::update(const Observation& observation) {
         longest_wait_ = std::max(longest_wait_, history.observed - history.progressed - history.paused);
       history.calls = calls;
       history.hangs.reset();
+      history.called_back = false;
       if (is_new || now_ - history.progressed >= active_window) history.active_since = now_;
       // The call was made after the last observation.
       history.progressed = is_new ? now_ : now_ - seconds_since_call(rank, now_ - history.observed);

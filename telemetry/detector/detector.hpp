@@ -58,6 +58,11 @@ class Detector {
   /// until the end of the job.
   std::vector<Finding> observe(const Observation& observation);
 
+  /// Stacks show that the MPI library has called a function of the program in these ranks, as one of MPI_Op_create or
+  /// MPI_Comm_create_keyval: until they make another call, they count as outside MPI, and a communication hang that was
+  /// found does not hold. False if this was known of all of them.
+  bool call_back(const std::vector<std::int32_t>& ranks);
+
   /// Ranks that compute, sleep or move data outside MPI while others wait for them, for at least Limits::computation,
   /// or all ranks that do nothing, for at least Limits::few_waiting: no faults yet, and perhaps none. Findings of class
   /// computation_hang, one for each cause, or starvation, of the last observation.
@@ -94,6 +99,7 @@ class Detector {
     std::uint64_t children = 0;           ///< as ProcessWait, at the last observation
     std::vector<ThreadUse> threads;       ///< at the time of `use`
     bool waited = false;                  ///< it waited for another rank at the last observation
+    bool called_back = false;             ///< as call_back() said, and it has made no call since
     std::optional<Cause> hangs;           ///< why, if it was found to hang outside MPI and has made no call since
   };
 

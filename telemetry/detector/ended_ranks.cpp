@@ -189,11 +189,10 @@ std::optional<Finding> Detector::first_end() {
     else if (each.ended == earliest_known)
       known.push_back(each.world_rank);
   }
-  // Their order is certain.
-  if (!remote && first.size() == 1 && std::all_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) {
-        return !each.gone() || each.ended_in_order;
-      }))
-    known = first;
+  const bool in_order = !remote && std::all_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) {
+    return !each.gone() || each.ended_in_order;
+  });
+  if (in_order && first.size() == 1) known = first;
   const bool all_gone = std::none_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) { return each.alive; });
   const bool unknown = has_unknown_ranks();
   const bool held =
@@ -238,12 +237,16 @@ std::optional<Finding> Detector::first_end() {
   crash.confidence = sure && !others_suspected ? 1 : 0.6;
   // A rank that has not ended by exit() after MPI_Finalize was killed, or called _exit(). If it was killed, its
   // launcher has ended the others.
+  const RankSnapshot* finalized = nullptr;
   for (const RankSnapshot& each : ranks_)
     if (aborted.empty() && each.world_rank >= 0 && each.state == ProcessState::finalized && !each.alive && !each.end &&
-        each.wait_status < 0 && each.ended > 0 && each.ended <= earliest && each.ended > earliest - together) {
-      crash.culprits = {each.world_rank};
-      crash.confidence = 0.6;
-    }
+        each.wait_status != 0 && each.ended > 0 && each.ended <= earliest && each.ended > earliest - together &&
+        (!finalized || each.ended < finalized->ended))
+      finalized = &each;
+  if (finalized) {
+    crash.culprits = {finalized->world_rank};
+    crash.confidence = in_order && finalized->ended_in_order && finalized->wait_status > 0 ? 1 : 0.6;
+  }
   crash.held_up = held_up(crash.culprits, 0);
   return crash;
 }

@@ -432,6 +432,20 @@ TEST_F(Detection, ARankThatIsKilledAfterFinalize) {
   EXPECT_LT(expect_one(observe(0.25), Fault::crash, Ranks{1}).confidence, 0.7);
 }
 
+/// The kernel has told how, and in which order they ended.
+TEST_F(Detection, ARankThatIsKnownToBeKilledAfterFinalize) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.state = rank == 3 ? ProcessState::finalizing : ProcessState::finalized;
+    each.ended = rank == 1 ? 101 : 101.01 + 0.001 * rank;
+    each.ended_in_order = true;
+    each.wait_status = rank == 2 ? 0 : 9;
+    job.kill(rank);
+  }
+  EXPECT_EQ(expect_one(observe(0.25), Fault::crash, Ranks{1}).confidence, 1);
+}
+
 TEST_F(Detection, ACrashAfterARankHasEndedWell) {
   observe(1);
   for (int rank = 0; rank < 4; ++rank) {

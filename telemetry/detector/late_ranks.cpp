@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks for which others wait for too long, and calls that do not end.
 #include <map>
+#include <utility>
 
 #include "telemetry/detector/detector.hpp"
 #include "telemetry/detector/rank_facts.hpp"
@@ -160,6 +161,7 @@ void Detector::find_missing(std::vector<Finding>& found) {
 
 void Detector::find_communication_hangs(std::vector<Finding>& found) {
   Ranks stuck, locked, elsewhere;
+  Cause does = Cause::waiting;  // those that are in a function of the program
   // If no rank can let the others proceed, ranks that wait for others count, too: all edges may be of completed sends.
   const double limit = adapted(limits_.communication);
   const auto all_wait_for = [&](double seconds) {
@@ -182,6 +184,11 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
     if (std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& t) { return !t.resolved; }))
       continue;
     stuck.push_back(waits.rank);
+    if (history(each).called_back) {
+      elsewhere.push_back(waits.rank);
+      does = cause_of(each);
+      continue;
+    }
     if (const ThreadSnapshot* const thread = main_thread(each); thread && thread->state == 'S') {
       if (is_lock(thread->channel)) locked.push_back(waits.rank);
       if (is_of_program(thread->channel)) elsewhere.push_back(waits.rank);
@@ -196,7 +203,7 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
   finding.culprits = !elsewhere.empty() ? elsewhere : by_lock ? locked : stuck;
   if (!elsewhere.empty()) {
     finding.fault = Fault::computation_hang;
-    finding.cause = Cause::waiting;
+    finding.cause = does;
   }
   finding.held_up = held_up(finding.culprits, 0);
   finding.since = last_progress(finding.culprits);
@@ -211,6 +218,14 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
   }
   const bool works = !elsewhere.empty() && now_ - finding.since < adapted(limits_.working);
   (works ? working_ : found).push_back(std::move(finding));
+}
+
+bool Detector::call_back(const Ranks& ranks) {
+  bool news = false;
+  for (const std::int32_t number : ranks)
+    if (const RankSnapshot* const known = rank(number))
+      if (!std::exchange(history(*known).called_back, true)) news = true;
+  return news;
 }
 
 /// Of the ranks that a call needs which `of` is in: the members of its communicator, all ranks for MPI_Finalize. A

@@ -387,6 +387,23 @@ TEST_F(Detection, EverybodyIsInTheCollective) {
   expect_one(observe(2), Fault::communication_hang, Ranks{0, 1, 2, 3});
 }
 
+/// As a function of MPI_Op_create, or one that copies an attribute.
+TEST_F(PatientDetection, AFunctionOfTheProgramThatTheLibraryHasCalledMayWork) {
+  for (int rank = 0; rank < 4; ++rank) job.collective(rank, "MPI_Allreduce");
+  EXPECT_TRUE(observe(9).empty());
+  expect_one(observe(2), Fault::communication_hang, Ranks{0, 1, 2, 3});
+  EXPECT_TRUE(detector.call_back({2}));
+  EXPECT_TRUE(observe(45).empty());
+  const Finding working = expect_one(detector.working(), Fault::computation_hang, Ranks{2});
+  EXPECT_EQ(working.cause, Cause::computing);
+  EXPECT_FALSE(detector.call_back({2})) << "it is known";
+  expect_one(observe(6), Fault::computation_hang, Ranks{2});
+  leave_mpi(2);
+  job.collective(2, "MPI_Allreduce");
+  EXPECT_TRUE(observe(9).empty());
+  expect_one(observe(200), Fault::communication_hang, Ranks{0, 1, 2, 3});
+}
+
 TEST_F(Detection, TheRankThatSleepsOnALockInsideItsCall) {
   for (int rank = 0; rank < 4; ++rank) job.collective(rank, "MPI_Allreduce");
   thread(2).state = 'S';

@@ -9,7 +9,10 @@
 
 namespace bestride::inline telemetry {
 
-/// `code`, `text`: as EndNote has them; longer texts are cut. Of several threads the first one that notes an end of
+/// Writes `text` and an end mark into the note. Of an MPI error's text that is too long, the last line is kept, which
+/// says what was wrong, and before it as many of the first lines as fit; of other texts the beginning.
+void write_end_text(EndNote& note, EndKind kind, std::string_view text) noexcept;
+/// `code`, `text`: as EndNote has them. Of several threads the first one that notes an end of
 /// this kind is noted.
 void note_end(EndKind kind, int code, std::string_view text) noexcept;
 /// The process goes on: the calling thread's note is removed.

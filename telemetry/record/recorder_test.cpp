@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "telemetry/record/end_notes.hpp"
 #include "telemetry/record/job_folder.hpp"
 #include "telemetry/record/peers.hpp"
 #include "telemetry/record/process_state.hpp"
@@ -449,6 +450,23 @@ TEST(Watcher, IsHereOnlyByItsWholeName) {
   EXPECT_TRUE(watcher_is_here(name));
   for (const std::string& other : {std::string(), "x" + name, name + "0", own_host() + ":", own_host() + ":1:1"})
     EXPECT_FALSE(watcher_is_here(other)) << other;
+}
+
+TEST(EndNote, TheLastLineOfALongErrorIsKept) {
+  const std::string first = "Invalid rank, error stack:\n", last = "internal_Send(71): Invalid rank has value 7";
+  const auto written = [](EndKind kind, const std::string& text) {
+    EndNote note{};
+    write_end_text(note, kind, text);
+    return std::string(note.text);
+  };
+  const std::string middle = "internal_Send(104): MPI_Send(" + std::string(300, 'x') + ")\n";
+  EXPECT_EQ(written(EndKind::mpi_error, first + last + "\n"), first + last);
+  EXPECT_EQ(written(EndKind::mpi_error, first + middle + middle + last), first + middle + last);
+  EXPECT_EQ(written(EndKind::exception, first + middle + middle + last), (first + middle + middle).substr(0, 487));
+  const std::string one_line(600, 'y');
+  EXPECT_EQ(written(EndKind::mpi_error, one_line), one_line.substr(0, 487));
+  EXPECT_EQ(written(EndKind::mpi_error, one_line + "\n" + one_line),
+            one_line.substr(0, 243) + "\n" + one_line.substr(0, 243));
 }
 
 TEST(TickClock, RunsAtItsRate) {

@@ -28,8 +28,21 @@ class Doctor(CommandTest):
     def test_no_mpi_program(self):
         text = self.findings("/bin/true", code=0)
         self.assertIn(f"ok       library   {self.front}, version {VERSION}\nok       abi       mpich: {self.prefix}/lib/libbestride-mpich.so\n"
-                      f"ok       launcher  {self.prefix}/path/mpiexec: MPICH's mpiexec (hydra)\n", text)
+                      f"ok       launcher  {self.prefix}/path/mpiexec: Hydra, the mpiexec of MPICH and Intel MPI\n", text)
         self.assertRegex(text, r"note     program   \S+true is not an MPI program; the library has nothing to do there\n")
+
+    def test_launchers_of_python_packages(self):
+        """They install Hydra as mpiexec, without a link; Intel's mpirun is a script; Open MPI's mpiexec starts prterun."""
+        for content, name in (("\\0ELF hydra_pmi_proxy", "Hydra, the mpiexec of MPICH and Intel MPI"), ("#!/bin/sh\nmpiexec.hydra $@", "Hydra, the mpiexec of MPICH and Intel MPI"),
+                              ("ELF ompirun_H", "Open MPI's mpirun"), ("#!/bin/sh\nexit 0", None)):
+            for stale in ("mpiexec", "mpiexec.hydra"):
+                if os.path.lexists(f"{self.prefix}/path/{stale}"):
+                    os.unlink(f"{self.prefix}/path/{stale}")
+            with open(f"{self.prefix}/path/mpiexec", "w", encoding="utf-8") as file:
+                file.write(content)
+            os.chmod(f"{self.prefix}/path/mpiexec", 0o755)
+            text = self.run_command("doctor", **{"BESTRIDE_GPU": "off"}).stdout
+            self.assertIn(f"launcher  {self.prefix}/path/mpiexec" + (f": {name}" if name else "\n"), text)
 
     @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
     def test_dynamically_linked_mpi(self):

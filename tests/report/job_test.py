@@ -233,6 +233,11 @@ class JobTest(unittest.TestCase):
         self.assertEqual(os.listdir(self.folder), ["job.prom"])
         self.check_metrics(self.content("job.prom"))
 
+    def test_the_file_of_metrics_is_named(self):
+        path = os.path.join(self.folder, "job.prom")
+        self.assertRegex(self.run_job("--report", "--metrics", path, steps=2).stderr, rf"(?m)^files: .*\.trace\.json, {re.escape(path)}$")
+        self.assertRegex(self.run_job("--report", steps=2).stderr, r"(?m)^files: .*\.trace\.json, \.prom$")
+
     def test_a_folder_that_cant_be_written(self):
         done = self.run_job("--report", folder="/proc", steps=2)
         self.assertEqual(done.returncode, 0)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`bestride run --watch` as a launcher's parent: exit codes, signals, input, and what it does after a verdict."""
+import contextlib
 import json
 import os
 import shutil
@@ -30,6 +31,15 @@ class LauncherTest(unittest.TestCase):
         return self.run_watch([MPIEXEC, "-n", str(ranks), LAB, "--fault", kind, "--fault-rank", "1", "--fault-step", "3", "--steps", "10",
                                "--work-us", "100", "--limit", str(limit)], *options)
 
+    def initialized_ranks(self):
+        """How many ranks with the test's folder as working directory have returned from MPI_Init."""
+        jobs = json.loads(subprocess.run([COMMAND, "where", "--json"], text=True, capture_output=True, check=True).stdout)["jobs"]
+        number = 0
+        for rank in (rank for job in jobs for rank in job["ranks"] if rank["alive"] and rank["state"] == "initialized"):
+            with contextlib.suppress(OSError):
+                number += os.readlink(f"/proc/{rank['pid']}/cwd") == self.folder
+        return number
+
     def verdicts(self):
         return [os.path.join(self.folder, name) for name in sorted(os.listdir(self.folder)) if name.endswith(".json")]
 
@@ -45,6 +55,30 @@ class LauncherTest(unittest.TestCase):
         self.assertEqual(done.returncode, 127)
         self.assertRegex(done.stderr, r"\Abestride: can't run 'no-such-launcher': .*\n\Z")
 
+    def test_a_launcher_that_is_no_program(self):
+        path = os.path.join(self.folder, "job.sh")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n")
+        for name, cause in ((path, "no permission to execute it"), (self.folder, "it is a folder")):
+            done = self.run_watch([name])
+            self.assertEqual(done.returncode, 126)
+            self.assertRegex(done.stderr, rf"\Abestride: can't run '{name}': .*{cause}.*\n\Z")
+
+        for content, cause in (("#!/no/such/shell\n", "the interpreter that it names is not there"), ("echo\n", "begins with '#!'")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(content)
+            os.chmod(path, 0o755)
+            done = self.run_watch([path])
+            self.assertEqual(done.returncode, 126)
+            self.assertRegex(done.stderr, rf"\Abestride: can't run '{path}': .*{cause}.*\n\Z")
+
+    def test_a_job_that_fails_without_a_rank(self):
+        done = self.run_watch([MPIEXEC, "-n", "2", "/bin/false"])
+        self.assertEqual(done.returncode, 1)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("bestride: ")]
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertRegex(lines[0], r"\Abestride: no rank was watched: .*bestride doctor PROGRAM")
+
     def test_a_signal_is_passed_on_and_is_no_fault(self):
         process = subprocess.Popen(self.words() + ["--", MPIEXEC, "-n", "2", LAB, "--steps", "1000000", "--limit", "60"],  # pylint: disable=consider-using-with
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -53,6 +87,30 @@ class LauncherTest(unittest.TestCase):
         output, _ = process.communicate(timeout=60)
         self.assertNotIn("bestride: crash", output)
         self.assertEqual(self.verdicts(), [])
+
+    def test_an_interrupt_of_the_launcher_is_no_fault(self):
+        """The launcher passes it on to the ranks; neither `bestride run` nor an agent that works alone has got it."""
+        preload = subprocess.run([COMMAND, "run", "--dry-run", "--", "true"], text=True, capture_output=True, check=True).stdout.splitlines()[0]
+        job = [MPIEXEC, "-n", "3", LAB, "--steps", "1000000", "--limit", "60"]
+        for words in (["env", "BESTRIDE_WATCH=1", preload, *job], self.words() + ["--", *job]):
+            with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder) as process:
+                until = time.monotonic() + 60
+                while self.initialized_ranks() < 3 and time.monotonic() < until:
+                    time.sleep(0.05)
+                launcher = process.pid if words[0] == "env" else int(
+                    subprocess.run(["pgrep", "-P", str(process.pid)], text=True, capture_output=True, check=True).stdout.split()[0])
+                os.kill(launcher, signal.SIGINT)
+                output, _ = process.communicate(timeout=60)
+            self.assertNotIn("bestride: crash", output)
+            self.assertLessEqual(output.count("bestride: "), 1, output)
+            self.assertEqual(self.verdicts(), [])
+
+    def test_records_that_are_switched_off(self):
+        done = self.run_watch([MPIEXEC, "-n", "2", LAB, "--steps", "10"], env=os.environ | {"BESTRIDE_RECORD": "off"})
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual([line for line in done.stderr.splitlines() if "bestride: " in line],
+                         ["bestride: BESTRIDE_RECORD=off is overridden, because --watch, --report and --metrics read the ranks' records; to record "
+                          "nothing, leave these options out"])
 
     def test_a_fault_does_not_end_because_the_job_is_told_to_end(self):
         process = subprocess.Popen(self.words() + ["--", MPIEXEC, "-n", "3", LAB, "--fault", "sigstop", "--fault-rank", "1", "--fault-step", "3",  # pylint: disable=consider-using-with

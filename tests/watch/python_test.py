@@ -39,7 +39,7 @@ class Python(unittest.TestCase):
         self.assertEqual((finding["class"], finding["cause"], finding["culprits"], finding["confidence"]), ("crash", "exception", [2], 1), result.stdout)
         place = f"load (python_program.py:{line})"
         self.assertIn(f"exception of Python in {place}: MeshError: cell 17 has a negative volume", finding["text"])
-        self.assertTrue(re.search(r"called by main \(python_program.py:\d+\)", str(finding["evidence"])), finding["evidence"])
+        self.assertTrue(re.search(rf"called by main \(\S*{re.escape(os.path.basename(PROGRAM))}:\d+\)", str(finding["evidence"])), finding["evidence"])
         self.assertIn("python -m mpi4py", finding["advice"])
         self.assertIn("MeshError", result.stdout.split("bestride:")[0], "Python's own traceback")
 
