@@ -46,6 +46,23 @@ void poll_and_compute(Job& job) {
   }
 }
 
+int copy_slowly(MPI_Comm, int, void* extra, void*, void*, int* copies) {
+  Job& job = *static_cast<Job*>(extra);
+  if (job.rank == job.plan.rank) job.computation.run(job.options.pause_seconds);
+  return *copies = 0;  // MPI_SUCCESS
+}
+
+void duplicate_with_attribute(Job& job) {
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(copy_slowly, MPI_COMM_NULL_DELETE_FN, &key, &job);
+  MPI_Comm duplicate;
+  MPI_Comm_set_attr(job.first, key, &job);
+  MPI_Comm_dup(job.first, &duplicate);
+  MPI_Comm_free(&duplicate);
+  MPI_Comm_delete_attr(job.first, key);
+  MPI_Comm_free_keyval(&key);
+}
+
 /// For `seconds`; a real one would be there then.
 void look_for_file(double seconds) {
   for (; seconds > 0 && access("/nonexistent/fault_lab", F_OK) != 0; seconds -= 0.5) usleep(500000);
@@ -85,6 +102,10 @@ void interrupt(Job& job) {
     case Kind::late_file:
       job.trigger(job.plan.kind);
       look_for_file(job.options.pause_seconds);
+      break;
+    case Kind::late_callback:
+      job.trigger(job.plan.kind);
+      duplicate_with_attribute(job);
       break;
     case Kind::handled_error:
       if (job.trigger(job.plan.kind)) fail_and_go_on();

@@ -260,6 +260,8 @@ constexpr KindEntry kinds[] = {
                "all ranks read a pipe for --pause-seconds, into which a byte is written twice a second"),
     clean_kind(Kind::late_file, "late_file", everywhere, false,
                "all ranks look twice a second for a file that comes after --pause-seconds"),
+    clean_kind(Kind::late_callback, "late_callback", everywhere, false,
+               "one rank computes for --pause-seconds in the function that MPI_Comm_dup calls to copy an attribute"),
     on(Place::master, 2,
        clean_kind(Kind::waiting_master, "waiting_master", in_farm, false,
                   "the master waits with MPI_ANY_SOURCE while the workers compute for --pause-seconds")),

@@ -108,6 +108,7 @@ enum class Kind {
   polling_computation,
   late_input,
   late_file,
+  late_callback,
   waiting_master,
   listener_thread,
   handled_error,
