@@ -151,7 +151,7 @@ class Watch {
     for (const std::string& line : agents_.news(seconds())) say("bestride: " + line + "\n");
     if (!last) close_ended_jobs();
     if (!all || look_cost_ == 0) look_cost_ = own_cpu_seconds() - cpu_before;
-    const bool starts = seconds() < starting && !all_ranks_known();
+    const bool starts = seconds() < starting && (!all_ranks_known() || any_rank_starts());
     const double period = starts       ? std::max(starting_period, look_cost_ / most_share_suspecting)
                           : suspects() ? suspecting_period()
                                        : std::max(relaxed_period, look_cost_ / most_share);
@@ -168,6 +168,14 @@ class Watch {
   bool all_ranks_known() const {
     return !jobs_.empty() && std::all_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
       return entry.second->processes() >= world_size(*entry.second);
+    });
+  }
+  /// In MPI_Init, a rank does not know how many there are.
+  bool any_rank_starts() const {
+    return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& job) {
+      const auto& ranks = job.second->ranks();
+      return std::any_of(ranks.begin(), ranks.end(),
+                         [](const auto& rank) { return rank.alive && rank.world_rank < 0; });
     });
   }
   static std::size_t world_size(const WatchedJob& job) {
