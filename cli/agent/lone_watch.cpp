@@ -13,6 +13,8 @@ namespace bestride::inline cli {
 namespace {
 
 constexpr double lone_period = 1, lone_suspecting_period = 0.25;  ///< seconds
+/// In the first seconds: the order of ends is known only of ranks that were known before.
+constexpr double lone_starting = 2, lone_starting_period = 0.1;
 
 double system_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -32,7 +34,9 @@ double LoneWatch::seconds() const {
 void LoneWatch::look(bool ended) {
   if (!ended && seconds() < next_look_) return;
   observe(JobPhase::running);
-  next_look_ = seconds() + (job_.suspects() ? lone_suspecting_period : lone_period);
+  next_look_ = seconds() + (seconds() < lone_starting ? lone_starting_period
+                            : job_.suspects()         ? lone_suspecting_period
+                                                      : lone_period);
 }
 
 void LoneWatch::finish() {
