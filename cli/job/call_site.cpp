@@ -67,8 +67,9 @@ CallSites::Place CallSites::place(const RankSnapshot& rank, const FrameSnapshot&
 
 std::string CallSites::text(const RankSnapshot& rank, std::uint32_t site) {
   const Place found = place(rank, site);
-  if (found.module.empty()) return "";
   const SourceLocation& location = found.location;
+  // Cython's functions say less than the name of the MPI function, for which mpi4py has one each.
+  if (found.module.empty() || location.function.starts_with("__pyx_")) return "";
   const std::string line = location.file.empty()
                                ? ""
                                : file_name(location.file) + (location.line ? ":" + std::to_string(location.line) : "");

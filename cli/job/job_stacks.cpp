@@ -79,6 +79,7 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
       if (!all_frames && !thread.main && is_library_thread(frames)) continue;
       if (!all_frames) frames = without_library_frames(frames, process->executable);
       if (!all_frames && !rank.alive && is_library_thread(frames)) continue;  // main has returned
+      if (!all_frames && !thread.interpreted.empty()) python[thread.tid] = interpreted_frames(thread.interpreted);
       if (const auto known = python.find(thread.tid); known != python.end())
         frames = with_python_frames(frames, known->second, process->executable);
       result.stacks.push_back(

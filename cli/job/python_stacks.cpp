@@ -4,11 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <system_error>
 
 #include "cli/common/shell.hpp"
+#include "telemetry/record/printable.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -63,6 +67,24 @@ Result<std::map<int, std::vector<NamedFrame>>> python_frames(const RankSnapshot&
     return Error{py_spy + " writes another format than is known: " + error.what()};
   }
   return result;
+}
+
+std::vector<NamedFrame> interpreted_frames(const std::string& text) {
+  const std::string file = "  File \"", line = "\", line ", function = " in ";
+  std::vector<NamedFrame> frames;
+  std::istringstream lines(text);
+  for (std::string each; std::getline(lines, each);) {
+    const std::size_t file_end = each.find(line);
+    if (!each.starts_with(file) || file_end == each.npos) continue;
+    int number = 0;
+    const auto [rest, error] = std::from_chars(each.data() + file_end + line.size(), each.data() + each.size(), number);
+    const std::string name = printable(rest);
+    if (error != std::errc() || !name.starts_with(function)) continue;
+    frames.push_back(
+        {name.substr(function.size()), "", printable(each.substr(file.size(), file_end - file.size())), number});
+  }
+  std::reverse(frames.begin(), frames.end());
+  return frames;
 }
 
 std::vector<NamedFrame> with_python_frames(const std::vector<NamedFrame>& native, const std::vector<NamedFrame>& python,

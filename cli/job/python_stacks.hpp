@@ -20,6 +20,9 @@ bool runs_python(const RankSnapshot& rank);
 /// it can't read the process.
 Result<std::map<int, std::vector<NamedFrame>>> python_frames(const RankSnapshot& rank);
 
+/// Outermost first. `text`: as ThreadStack::interpreted; other lines are left out.
+std::vector<NamedFrame> interpreted_frames(const std::string& text);
+
 /// `native` as without_library_frames() leaves it, with `python` in place of the frames of the interpreter and of
 /// modules that were compiled for it; what these call is kept.
 std::vector<NamedFrame> with_python_frames(const std::vector<NamedFrame>& native, const std::vector<NamedFrame>& python,

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "base/file_size_limit.hpp"
+#include "interpose/recording/python_frames.hpp"
 #include "telemetry/record/crash_file.hpp"
 #include "telemetry/record/end_notes.hpp"
 #include "telemetry/record/job_folder.hpp"
@@ -98,7 +99,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   if (owner.compare_exchange_strong(self, 0)) {
     const ucontext_t& interrupted = *static_cast<const ucontext_t*>(context);
     note_end(EndKind::signal, signal, text_of(signal, *info, interrupted).view());
-    write_crash_file(path, interrupted);
+    write_crash_file(path, interrupted, write_python_frames);
     noted = true;
   } else if (self == 0) {
     // Another thread is writing; this one may not end the process meanwhile.
@@ -141,11 +142,13 @@ void give_alternate_stack() noexcept {
 }  // namespace
 
 void note_crashes(const char* record_path) noexcept try {
-  constexpr std::size_t most_bytes = sizeof(CrashHeader) + crash_stack_bytes + most_crash_map_bytes;
+  constexpr std::size_t most_bytes =
+      sizeof(CrashHeader) + crash_stack_bytes + most_crash_map_bytes + most_crash_text_bytes;
   const std::string file = crash_path(record_path);
   // Beyond a limit, write() would raise another signal.
   if (file.size() >= sizeof path || !within_file_size_limit(most_bytes)) return;
   std::strcpy(path, file.c_str());
+  find_python_frames();
   give_alternate_stack();
   owner = getpid();
   struct sigaction action {};
@@ -167,7 +170,7 @@ void note_exit(int code) noexcept {
   ucontext_t here;
   if (!owner.compare_exchange_strong(self, 0) || getcontext(&here) != 0) return;
   note_end(EndKind::exit, code, "");
-  write_crash_file(path, here);
+  write_crash_file(path, here, write_python_frames);
   noted = true;
 }
 

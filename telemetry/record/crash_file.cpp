@@ -42,7 +42,7 @@ std::size_t copy_map(int to) noexcept {
 
 }  // namespace
 
-bool write_crash_file(const char* path, const ucontext_t& context) noexcept {
+bool write_crash_file(const char* path, const ucontext_t& context, void (*write_text)(int file)) noexcept {
   const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return false;
   CrashHeader header{};
@@ -62,6 +62,7 @@ bool write_crash_file(const char* path, const ucontext_t& context) noexcept {
     header.magic = crash_magic;
     whole = header.map_bytes > 0 && pwrite(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
   }
+  if (whole && write_text) write_text(file);
   close(file);
   return whole;
 }

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -17,7 +18,7 @@ namespace {
 struct Contents {
   CrashHeader header;
   std::vector<unsigned char> stack;
-  std::string map;
+  std::string map, text;
 };
 
 bool read_at(int file, void* to, std::size_t bytes, std::size_t offset) {
@@ -38,6 +39,9 @@ std::string read_contents(int file, Contents& to) {
   if (!read_at(file, to.stack.data(), stack, sizeof to.header) ||
       !read_at(file, to.map.data(), map, sizeof to.header + stack))
     return "is damaged";
+  const std::size_t end = sizeof to.header + stack + map, size = static_cast<std::size_t>(status.st_size);
+  to.text.resize(std::min(size - std::min(end, size), most_crash_text_bytes));
+  if (!read_at(file, to.text.data(), to.text.size(), end)) return "is damaged";
   return "";
 }
 
@@ -69,6 +73,7 @@ Result<ProcessStacks> read_crash_stack(const std::string& path, int pid) {
   ThreadStack& stack = result.threads.emplace_back();
   stack.tid = copy.tid;
   stack.main = copy.tid == pid;
+  stack.interpreted = std::move(contents.text);
   unwinder.unwind(copy, stack);
   result.modules = unwinder.take_modules();
   return result;

@@ -34,6 +34,8 @@ struct ThreadStack {
   std::string name;                   ///< /proc/PID/task/TID/comm; the program's name unless the thread was given one
   std::vector<FrameSnapshot> frames;  ///< innermost first. Of callers: the address of the call, not of the return.
                                       ///< In memory, not in the file, if the module is no_index
+  std::string interpreted;            ///< text of the Python frames, innermost first, as faulthandler writes it; only
+                                      ///< of a crash, and "" if there are none
   std::string cut;                    ///< why frames are missing at the outer end; "" if none is
   std::string problem;                ///< why there are no frames; "" if there are some
 };

@@ -2,7 +2,10 @@
 """A Python program that uses MPI by ctypes and ends MPI as mpi4py does. The argument says what its last rank does."""
 import atexit
 import ctypes
+import os
 import sys
+import threading
+import time
 
 ctypes.CDLL("libmpich.so.12", ctypes.RTLD_GLOBAL)
 mpi = ctypes.CDLL(None)  # in the order of the dynamic loader, as a linked program has it
@@ -20,6 +23,13 @@ def load(what):
         while True:
             what += "."
             what = what[:1]
+    if what == "fault":
+        ctypes.string_at(4)
+    if what == "abort":
+        threading.Thread(target=os.abort).start()
+        time.sleep(60)
+    if what == "exit":
+        ctypes.CDLL(None).exit(3)
     if what == "printed":
         ctypes.pythonapi.PyRun_SimpleString(b"import no_such_module")
     if what == "caught":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`bestride run --watch` of a Python program with and without an exception that nobody catches."""
+"""`bestride run --watch` of Python programs: exceptions, crashes, and the place of a hang."""
+import ctypes
 import json
 import os
 import re
@@ -48,6 +49,24 @@ class Python(unittest.TestCase):
         self.assertLessEqual(len(findings), 1, result.stdout)  # they may have ended before the next look
         for finding in findings:
             self.assertEqual((finding["cause"], finding["culprits"]), ("exception", [0, 1]), result.stdout)
+
+    @unittest.skipUnless(hasattr(ctypes.pythonapi, "_Py_DumpTraceback"), "this Python does not export the function that writes its frames")
+    def test_the_place_of_a_crash(self):
+        for what, place in (("fault", f"load (python_program.py:{line_of('        ctypes.string_at(4)')})"), ("abort", r"run \(threading.py:\d+\)"),
+                            ("exit", f"load (python_program.py:{line_of('        ctypes.CDLL(None).exit(3)')})")):
+            findings, result = self.run_program(what, 2)
+            self.assertEqual([(finding["class"], finding["culprits"]) for finding in findings], [("crash", [1])], result.stdout)
+            self.assertRegex(result.stdout, place if what == "abort" else re.escape(place))
+            self.assertNotIn("PyEval", result.stdout.split("bestride:", 1)[1])
+
+    def test_an_interpreter_with_damaged_data(self):
+        """Its function faults while it writes the frames: the process ends by the first signal, not by this one."""
+        with tempfile.TemporaryDirectory(prefix="bestride-python-") as folder:
+            words = [os.environ["COMMAND_UNDER_TEST"], "run", "--watch", "--verdict-folder", folder, os.environ["MPIEXEC"], "-n", "2",
+                     os.environ["DAMAGED_INTERPRETER"]]
+            result = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, timeout=120, check=False)
+        self.assertRegex(result.stdout, r"bestride: crash: rank 1 \(.*\) was ended by signal 6 \(Aborted\)")
+        self.assertRegex(result.stdout, r"EXIT CODE: (6|134)\n")
 
     def test_python_frames_of_a_hang(self):
         frames = [{"name": name, "filename": PROGRAM, "line": line} for name, line in (("load", 25), ("main", 40), ("<module>", 45))]
