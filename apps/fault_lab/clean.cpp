@@ -27,6 +27,19 @@ void pause_by_ptrace(Job& job) {
 jmp_buf after_failure;
 void leave_call(MPI_Comm*, int*, ...) { std::longjmp(after_failure, 1); }
 
+/// On all ranks but one, collective calls fail before they communicate: these take no part in the order of the calls.
+/// The one has made the next call meanwhile.
+void fail_in_collectives(Job& job) {
+  int value = 1, sum = 0;
+  if (job.rank != job.plan.rank) {
+    MPI_Comm_set_errhandler(job.first, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 3; ++i) MPI_Bcast(&value, -1, MPI_INT, 0, job.first);
+    MPI_Comm_set_errhandler(job.first, MPI_ERRORS_ARE_FATAL);
+    usleep(static_cast<useconds_t>(1e6 * job.options.pause_seconds));
+  }
+  MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM, (job.plan.rank + 1) % job.ranks, job.first);
+}
+
 void fail_and_go_on() {
   MPI_Comm self;
   MPI_Comm_dup(MPI_COMM_SELF, &self);
@@ -108,6 +121,7 @@ void interrupt(Job& job) {
       duplicate_with_attribute(job);
       break;
     case Kind::handled_error:
+      fail_in_collectives(job);
       if (job.trigger(job.plan.kind)) fail_and_go_on();
       break;
     case Kind::waiting_master:

@@ -268,7 +268,7 @@ constexpr KindEntry kinds[] = {
     clean_kind(Kind::listener_thread, "listener_thread", everywhere, true,
                "a second thread waits in a receive until the end of the run"),
     clean_kind(Kind::handled_error, "handled_error", everywhere, false,
-               "an error handler leaves a call that has failed by longjmp()"),
+               "collective calls fail and return; an error handler leaves a call that has failed by longjmp()"),
     late_kind(Kind::nbx_late, "nbx_late", 2, "a sparse exchange (MPI_Iprobe, MPI_Ibarrier); one rank is late"),
     late_kind(Kind::forgotten_request_late, "forgotten_request_late", 2,
               "the exchange of forgotten_request; one rank is late"),

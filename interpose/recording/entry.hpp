@@ -186,7 +186,10 @@ struct RecordingEntry<Result(Arguments...)> {
       if constexpr (completes_requests(kind))
         if (result != MPI_SUCCESS) completed.complete_freed(all);
       if constexpr (is_collective(kind))
-        if (result != MPI_SUCCESS && tracked && is_argument_error(result)) tracked->take_ordinal_back(recording.file);
+        if (result != MPI_SUCCESS && tracked && is_argument_error(result)) {
+          tracked->take_ordinal_back(recording.file);
+          thread.call->ordinal.set(0);
+        }
     }
     if constexpr (kind == RecordKind::finalize)
       if (result == MPI_SUCCESS) recording.finalized();
