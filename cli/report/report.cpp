@@ -50,7 +50,9 @@ Json read_report(const std::string& path) {
   if (!text) fail("can't read '" + path + "': " + text.error().text + "; give the file BESTRIDE_REPORT=1 wrote");
   Json json = Json::parse(text->begin(), text->end(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("format", Json()) != "bestride-report")
-    fail("'" + path + "' is not a bestride report; give the file BESTRIDE_REPORT=1 wrote");
+    fail("'" + path +
+         "' is not a bestride report; give bestride-<job>.json of BESTRIDE_REPORT=1 or bestride-<job>.report.json of "
+         "--report");
   if (json.value("version", Json()) != 1)
     fail("'" + path + "' is a report of format " + json.value("version", Json()).dump() +
          ", this command reads 1; use the bestride that wrote it");

@@ -16,6 +16,7 @@
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
 #include "cli/watch/deadlock_text.hpp"
+#include "cli/watch/request_text.hpp"
 #include "cli/watch/summary.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
@@ -210,31 +211,6 @@ void add_slow_path_evidence(const SlowPath& path, std::vector<std::string>& line
   if (!path.exact) lines.push_back("its messages completed in one call with others, which may be the slow ones");
 }
 
-/// The requests for which ranks wait and whose peer is a culprit: "rank 1 waits for a request: MPI_Irecv from rank 2,
-/// tag 2, 156 KiB".
-void add_open_requests(const Finding& finding, const JobView& view, std::vector<std::string>& lines) {
-  constexpr std::size_t most_lines = 4;
-  std::size_t added = 0;
-  const Members members(view.job.ranks);
-  for (const auto& [number, rank] : members.ranks()) {
-    if (!rank->alive) continue;
-    for (const RequestSnapshot& request : rank->requests) {
-      const CommunicatorSnapshot* const communicator = rank->communicator(request.communicator);
-      const telemetry::CallKind kind = telemetry::kind_of(request.function, request.ordinal != 0);
-      if (request.waiter == 0 || !communicator ||
-          (kind != telemetry::CallKind::send && kind != telemetry::CallKind::receive))
-        continue;
-      const std::int32_t peer = members.world_rank(*communicator, request.peer);
-      if (peer < 0 || !std::binary_search(finding.culprits.begin(), finding.culprits.end(), peer)) continue;
-      if (++added > most_lines) return;
-      lines.push_back("rank " + std::to_string(number) + " waits for a request: " + function_name(request.function) +
-                      (kind == telemetry::CallKind::send ? " to rank " : " from rank ") + std::to_string(peer) +
-                      (request.tag >= 0 ? ", tag " + std::to_string(request.tag) : "") + ", " +
-                      bytes_text(request.bytes));
-    }
-  }
-}
-
 /// The lines of Python programs in which the main threads of ranks are.
 std::map<std::int32_t, std::string> places_of_python(const JobView& view, const JobStacks* stacks) {
   std::map<std::int32_t, std::string> places;
@@ -379,6 +355,9 @@ std::string working_text(const Finding& finding, const JobView& view, double sec
            ", and none waits for another: " + subject(finding, view) + " " +
            verb(finding.cause, finding.culprits.size() == 1) + outside(finding) + wait_calls(finding, view) +
            "; this may be " + plural(finding, "its", "their") + " work";
+  if (finding.fault == Fault::deadlock || finding.fault == Fault::unmatched_message || finding.fault == Fault::mismatch)
+    return ranks_text(finding.cycle) + " wait for each other for " + seconds_text(seconds) +
+           ", but poll, or have other threads that may call MPI; this may be their work";
   if (finding.fault == Fault::starvation)
     return subject(finding, view) + plural(finding, " makes", " make") + " other calls for " + seconds_text(seconds) +
            " while " + ranks_text(finding.held_up) + (finding.held_up.size() == 1 ? " waits" : " wait") +
@@ -457,9 +436,12 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
     // The last line says what was wrong; between are the functions of the library that pass the error on.
     const std::vector<std::string> text = lines_of(end->text);
     for (std::size_t i = 1; i < text.size(); ++i)
-      if (i < 4 || i + 1 == text.size()) lines.push_back(text[i]);
+      if ((i < 4 || i + 1 == text.size()) && !text[i].ends_with(": ")) lines.push_back(text[i]);
+    for (std::string& text_of_request : requests_of_failed_call(*find_rank(view, finding.culprits[0]), view))
+      lines.push_back(std::move(text_of_request));
   }
-  if (finding.fault != Fault::crash) add_open_requests(finding, view, lines);
+  if (finding.fault != Fault::crash)
+    for (std::string& text : open_requests(finding, view)) lines.push_back(std::move(text));
   if (finding.cause == Cause::starting) lines.push_back("it has no record: it may be on a host that is not watched");
   if (finding.fault == Fault::crash && finding.cause == Cause::killed && wait_status(finding, view) < 0 &&
       !noted(finding, view, EndKind::signal))
@@ -483,7 +465,9 @@ std::string advice(const Finding& finding, const JobView& view) {
         return "the traceback is in the rank's output; 'python -m mpi4py SCRIPT' ends all ranks when one has an "
                "exception";
       if (finding.cause == Cause::mpi_error)
-        return "look at the arguments of this call; the error handler of its communicator ends the job "
+        return "look at the arguments of this call, or of the calls that have begun the requests that it completes; "
+               "the "
+               "error handler of its communicator ends the job "
                "(MPI_ERRORS_ARE_FATAL)";
       if (const EndSnapshot* const end = noted(finding, view, EndKind::signal);
           end && end->text.starts_with("stack overflow"))

@@ -279,6 +279,35 @@ TEST_F(FindingText, TheLastLineOfAnErrorIsShown) {
   EXPECT_THAT(evidence(finding, view()), testing::ElementsAre("a", "b", "c", "Invalid rank has value 7"));
 }
 
+/// The MPI library does not say which of them it was.
+TEST_F(FindingText, RequestsOfACallThatHasFailed) {
+  const auto finished = [&](int rank, const char* function, std::int32_t peer, std::int32_t tag, std::uint64_t bytes) {
+    CallSnapshot call;
+    call.function = telemetry::number_of(function);
+    call.communicator = 0;
+    call.peer = peer;
+    call.tag = tag;
+    call.bytes = bytes;
+    sample.ranks[static_cast<std::size_t>(rank)].threads[0].finished.push_back(call);
+  };
+  sample.call(1, "MPI_Waitall");
+  for (const std::int32_t tag : {5, 6}) {
+    RequestSnapshot& request = sample.request(1, "MPI_Irecv", 2);
+    request.tag = tag;
+    request.bytes = 80;
+    finished(1, "MPI_Irecv", 2, tag, 80);
+    finished(2, "MPI_Isend", 1, tag, tag == 6 ? 160 : 80);
+  }
+  crash(1, EndKind::mpi_error, "See the MPI_ERROR field\n");
+  finding.cause = Cause::mpi_error;
+  const auto lines = evidence(finding, view());
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(
+      lines[0],
+      "a request of this call: MPI_Irecv(MPI_COMM_WORLD, from 2 tag 6, 80 B); rank 2 has sent 160 B, which is longer");
+  EXPECT_EQ(lines[1], "a request of this call: MPI_Irecv(MPI_COMM_WORLD, from 2 tag 5, 80 B)");
+}
+
 TEST_F(FindingText, RanksThatHaveFinalizedAreNamedWithThoseThatWait) {
   finding.fault = Fault::mismatch;
   finding.culprits = {2};

@@ -261,12 +261,9 @@ class Watch {
   /// Of a job that failed nothing can be said if nothing of it was seen.
   void note_unseen_job() const {
     if (!starts_ranks_ || !jobs_.empty() || ending()) return;
-    say("bestride: no rank was watched: no process with the preload library has called MPI_Init, here or on a host, as "
-        "a "
-        "user or in a container whose agent has connected to this process; 'bestride doctor PROGRAM' checks whether "
-        "the "
-        "program exists and calls MPI" +
-        (agents_.problem().empty() ? "" : " (" + agents_.problem() + ")") + "\n");
+    say("bestride: no rank was watched: no process with the preload library has called MPI_Init" +
+        (agents_.problem().empty() ? "" : ", and hosts can't connect to this process (" + agents_.problem() + ")") +
+        "; 'bestride doctor PROGRAM' checks whether the program exists and calls MPI\n");
   }
 
   /// The job was told to end.

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t most_lines = 40;
 constexpr std::size_t most_jobs = 4;
+constexpr std::size_t most_names = 4;  // of jobs that have ended and are not shown
 
 class Text {
  public:
@@ -31,10 +32,16 @@ class Text {
       if (options.calls > 0) calls(views[i]);
     }
     if (running > shown) line("and " + std::to_string(running - shown) + " more jobs; 'bestride where JOB' prints one");
-    if (const std::size_t ended = views.size() - std::max(running, shown))
+    if (const std::size_t first = std::max(running, shown); first < views.size()) {
+      const std::size_t ended = views.size() - first;
+      std::string names;
+      for (std::size_t i = first; i < std::min(views.size(), first + most_names); ++i)
+        names += (names.empty() ? "" : ", ") + views[i].job.name;
       line("records of " + std::to_string(ended) + (running ? "" : " more") +
-           (ended == 1 ? " job that has" : " jobs that have") +
-           " ended: 'bestride where JOB' prints one, --json all, --clean removes them");
+           (ended == 1 ? " job that has" : " jobs that have") + " ended (" + names +
+           (ended > most_names ? ", ..." : "") +
+           "): 'bestride where JOB' prints one, --json all, --clean removes them");
+    }
     std::size_t problems = 0;
     for (const std::string& problem : sites_.problems())
       if (++problems <= 2) line("no source lines: " + problem);

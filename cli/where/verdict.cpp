@@ -80,8 +80,9 @@ class Verdict {
       lines_.push_back({"the job has ended: all ranks with a record here have called MPI_Finalize", false});
     } else {
       lines_.push_back(
-          {"the job has ended, and no rank has noted why: they were killed, for example by the launcher, the batch "
-           "system or the kernel (dmesg), or have called _exit()",
+          {"the job has ended, and no rank has noted why: faults, as SIGSEGV, are noted only in a job that is watched "
+           "('bestride run --watch'); else they were killed, by the launcher, the batch system or the kernel (dmesg), "
+           "or have called _exit()",
            true});
     }
   }

@@ -108,11 +108,12 @@ void Recording::initialized() noexcept {
   if (real.Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || real.Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS)
     return;
   int level = MPI_THREAD_MULTIPLE;
-  requests.set_concurrent(real.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE);
+  const bool concurrent = real.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
+  requests.set_concurrent(concurrent);
   communicators.add_predefined(rank, size);
   if (has_observer()) note_crashes(Recorder::get().path().c_str());
   Recorder::get().refine_clock();
-  Recorder::get().set_world(rank, size);
+  Recorder::get().set_world(rank, size, concurrent);
   Recorder::get().set_state(ProcessState::initialized);
 }
 

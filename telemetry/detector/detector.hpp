@@ -143,9 +143,10 @@ class Detector {
   void find_unended(std::vector<Finding>& found);
   /// Seconds that a rank outside MPI may go on in this way while others wait for it.
   double limit_of(Cause cause) const;
-  /// Seconds that a rank may poll; 0 if it does not. While it only probes, it may look for other events, too.
-  double limit_of_polls(const RankWaits& waits) const;
-  void find_deadlocks(std::vector<Finding>& found) const;
+  /// Seconds for which a rank that waits may yet do something else: while it polls, it may look for other events, too,
+  /// as a time or what another thread says; with MPI_THREAD_MULTIPLE, another thread may call MPI. Else 0.
+  double limit_of_wait(const RankWaits& waits) const;
+  void find_deadlocks(std::vector<Finding>& found);
   void find_computation_hangs(std::vector<Finding>& found);
   /// All ranks, if none of them does anything and none waits for another one.
   void find_quiet_job(std::vector<Finding>& found);
@@ -176,7 +177,8 @@ class Detector {
   /// The graph as if all ranks had ended: the state in which the job was.
   WaitGraph last_graph() const;
   std::vector<std::int32_t> silent_partners(const std::vector<std::int32_t>& cycle) const;
-  std::optional<TagMismatch> tag_mismatch_among(const std::vector<std::int32_t>& waiters, bool certain) const;
+  std::optional<TagMismatch> tag_mismatch_among(const std::vector<std::int32_t>& waiters, bool certain,
+                                                bool any_communicator) const;
   std::optional<OmittedCall> omitted_among(const std::vector<std::int32_t>& group) const;
   /// Pairs of ranks of a group of which the first waits for a message from or to the second, which waits for the first
   /// in a collective call: neither can come to what the other one waits for, whatever other ranks do.

@@ -168,7 +168,7 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
     return std::all_of(graph_.ranks.begin(), graph_.ranks.end(), [&](const RankWaits& waits) {
       const RankSnapshot& each = ranks_[waits.snapshot];
       return each.unheard == 0 &&
-             (!each.alive || (is_in_call(each) && served_idle(each) >= std::max(seconds, limit_of_polls(waits))));
+             (!each.alive || (is_in_call(each) && served_idle(each) >= std::max(seconds, limit_of_wait(waits))));
     });
   };
   const bool all_wait = all_wait_for(limit);
@@ -178,7 +178,7 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
     if (!each.alive || each.unheard > 0 || !is_in_call(each) || (waits.waits() && !all_wait) ||
-        std::min(served_idle(each), seconds_since_others(each)) < std::max(limit, limit_of_polls(waits)))
+        std::min(served_idle(each), seconds_since_others(each)) < std::max(limit, limit_of_wait(waits)))
       continue;
     // What is not in its conditions may be what it waits for.
     if (std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& t) { return !t.resolved; }))

@@ -450,6 +450,30 @@ TEST_F(Detection, ARankThatProbesButServesOnlyTheOthers) {
   EXPECT_TRUE(observe(0.5).empty());
 }
 
+/// As with a deadline after which one of them sends.
+TEST_F(PatientDetection, PollingRanksMayDoSomethingElse) {
+  for (int rank = 0; rank < 4; ++rank) {
+    RequestSnapshot& request = job.request(rank, "MPI_Irecv", (rank + 1) % 4);
+    request.waiter = 0;
+    request.poller = 1;
+    thread(rank).polling = thread(rank).polled_known = thread(rank).polls_one = true;
+    thread(rank).poll_function = number_of("MPI_Testall");
+  }
+  EXPECT_TRUE(observe(50).empty());
+  EXPECT_EQ(detector.working().at(0).cycle.size(), 4u);
+  EXPECT_EQ(observe(11).at(0).fault, Fault::deadlock);
+}
+
+/// With MPI_THREAD_MULTIPLE.
+TEST_F(PatientDetection, AnotherThreadMaySendWhatIsWaitedFor) {
+  for (int rank = 0; rank < 4; ++rank) job.call(rank, "MPI_Recv", (rank + 1) % 4);
+  job.ranks[2].may_be_helped = true;
+  EXPECT_TRUE(observe(50).empty());
+  EXPECT_EQ(detector.working().at(0).cause, Cause::polling);
+  job.ranks[2].may_be_helped = false;
+  EXPECT_EQ(observe(0.5).at(0).fault, Fault::deadlock);
+}
+
 TEST_F(Detection, PollingRanksThatWaitForEachOther) {
   for (int rank = 0; rank < 4; ++rank) {
     RequestSnapshot& request = job.request(rank, "MPI_Irecv", (rank + 1) % 4);

@@ -158,7 +158,8 @@ Ranks Detector::silent_partners(const Ranks& cycle) const {
 
 /// A message with another tag than the one that a rank of `waiters` waits for. `certain`: the ranks wait in any case,
 /// so a message explains nothing that may be complete although its call waits for others.
-std::optional<TagMismatch> Detector::tag_mismatch_among(const Ranks& waiters, bool certain) const {
+std::optional<TagMismatch> Detector::tag_mismatch_among(const Ranks& waiters, bool certain,
+                                                        bool any_communicator) const {
   for (const std::int32_t waiter : waiters) {
     std::optional<Receives> receives;
     for (const ThreadWait& thread : graph_.find(waiter)->threads)
@@ -167,7 +168,7 @@ std::optional<TagMismatch> Detector::tag_mismatch_among(const Ranks& waiters, bo
         if (!receives) receives.emplace(*rank(waiter));
         for (const std::int32_t target : condition.ranks)
           if (const RankSnapshot* const other = rank(target); other && target != waiter)
-            if (const auto found = receives->find_mismatch(*other, /*any_communicator=*/false)) return found;
+            if (const auto found = receives->find_mismatch(*other, any_communicator)) return found;
       }
   }
   return std::nullopt;
@@ -248,7 +249,9 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   if (omitting.empty()) finding.omitted = omitted_among(found.group);
   // The whole group is searched, because the cycle may pass through a receive that is complete. But a sender that
   // itself waits for a message may yet send the one that is expected, so a contradiction elsewhere explains more.
-  if (contradictions.empty()) finding.tags = tag_mismatch_among(found.group, certain);
+  if (contradictions.empty()) finding.tags = tag_mismatch_among(found.group, certain, /*any_communicator=*/false);
+  if (contradictions.empty() && certain && !finding.tags)
+    finding.tags = tag_mismatch_among(found.group, certain, /*any_communicator=*/true);
   const Ranks silent = silent_partners(cycle);
   // Other ranks that do not go on have a part in it, although the ranks of the group do not wait for them.
   Ranks stuck = diagnosis_.deadlocked;
@@ -320,23 +323,33 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   return finding;
 }
 
-double Detector::limit_of_polls(const RankWaits& waits) const {
-  double limit = 0;
-  for (const ThreadWait& thread : waits.threads)
-    if (thread.polling) limit = std::max(limit, thread.probing ? limits_.working : limits_.computation);
-  return limit;
+double Detector::limit_of_wait(const RankWaits& waits) const {
+  const bool polls =
+      std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& thread) { return thread.polling; });
+  return polls || ranks_[waits.snapshot].may_be_helped ? limits_.working : 0;
 }
 
-void Detector::find_deadlocks(std::vector<Finding>& found) const {
+void Detector::find_deadlocks(std::vector<Finding>& found) {
   for (const Diagnosis::Cycle& cycle : diagnosis_.cycles) {
-    const bool stands = std::all_of(cycle.ranks.begin(), cycle.ranks.end(), [this](std::int32_t number) {
+    double shortest = now_, left = 0;  // that a rank waits; until it is clear that none of them does anything else
+    bool finalizing = false;
+    for (const std::int32_t number : cycle.ranks) {
       const RankWaits* const waits = graph_.find(number);
-      if (!waits) return false;
+      if (!waits) return;
       const RankSnapshot& each = ranks_[waits->snapshot];
-      return idle(each) >= limits_.certain && served_idle(each) >= limit_of_polls(*waits) &&
-             each.state < ProcessState::finalizing;
-    });
-    if (stands) found.push_back(finding_of_cycle(cycle));
+      shortest = std::min(shortest, idle(each));
+      left = std::max(left, limit_of_wait(*waits) - served_idle(each));
+      finalizing = finalizing || each.state >= ProcessState::finalizing;
+    }
+    if (finalizing || shortest < limits_.certain) continue;
+    if (left <= 0) {
+      found.push_back(finding_of_cycle(cycle));
+    } else if (shortest >= limits_.computation) {
+      Finding finding = finding_of_cycle(cycle);
+      finding.cause = Cause::polling;
+      finding.since = now_ - shortest;
+      working_.push_back(std::move(finding));
+    }
   }
 }
 

@@ -17,7 +17,7 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 11;
+inline constexpr std::uint32_t record_version = 12;
 inline constexpr std::size_t record_file_bytes = 308 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
@@ -139,6 +139,8 @@ struct RecordHeader {
   Shared<std::uint64_t> messages;  ///< large messages written; message n is at index n % max_messages
   Shared<std::uint32_t> exited;    ///< 1 + the exit code once the process has called exit(); 0: it has not
   std::uint32_t handle_bytes;      ///< of a handle in a WaitList: 4 or 8
+  /// 1: several threads may be in MPI calls at the same time (MPI_THREAD_MULTIPLE), once MPI_Init has returned.
+  Shared<std::uint32_t> concurrent;
 };
 
 /// One call, in a ring. `sequence` is 2n + 1 while the n-th call (from 0) of the thread is written, 2n + 2 once it is

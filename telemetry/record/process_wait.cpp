@@ -224,4 +224,14 @@ ProcessWait process_wait(int pid, int tid) {
   return wait;
 }
 
+bool other_threads_may_go_on(int pid, const std::vector<int>& known) {
+  bool may = false;
+  each_number(folder_of(pid) + "/task", [&](int thread) {
+    may = std::find(known.begin(), known.end(), thread) == known.end() && !is_of_transport(pid, thread) &&
+          !waits_for_a_lock(pid, thread);
+    return !may;
+  });
+  return may;
+}
+
 }  // namespace bestride::inline telemetry

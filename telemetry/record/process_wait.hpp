@@ -3,6 +3,7 @@
 // What a process outside MPI waits for, together with its threads and its child processes, from /proc.
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace bestride::inline telemetry {
 
@@ -29,5 +30,9 @@ bool waits_for_this_host(const std::string& channel);
 
 /// Reads about four files for each thread and child process. `tid`: the thread to describe.
 ProcessWait process_wait(int pid, int tid);
+
+/// True if a thread of the process besides `known`, and besides those of the MPI library's transport, does not wait for
+/// a lock without a limit of time, so that it may go on by itself. Reads about four files for each thread.
+bool other_threads_may_go_on(int pid, const std::vector<int>& known);
 
 }  // namespace bestride::inline telemetry

@@ -62,6 +62,7 @@ class SnapshotMaker {
     for (const EndKind kind : {EndKind::mpi_error, EndKind::signal, EndKind::exit, EndKind::exception}) end_note(kind);
     if (rank_.alive && rank_.end && rank_.end->kind == EndKind::mpi_error) leave_failed_call();
     wait();
+    help();
     return std::move(rank_);
   }
 
@@ -180,6 +181,18 @@ class SnapshotMaker {
         thread.channel = printable(waiting_channel(rank_.pid, thread.tid));
     }
     rank_.threads.push_back(std::move(thread));
+  }
+
+  /// Other threads are looked at only if the call lasts.
+  void help() {
+    if (!rank_.visible || rank_.threads.empty() || file().header.concurrent.get() == 0) return;
+    std::vector<int> recorded;
+    double least = help_seconds;
+    for (const ThreadSnapshot& thread : rank_.threads) {
+      recorded.push_back(thread.tid);
+      if (thread.current) least = std::min(least, rank_.seconds_since(thread.current->entered));
+    }
+    rank_.may_be_helped = least >= help_seconds && other_threads_may_go_on(rank_.pid, recorded);
   }
 
   void wait() {

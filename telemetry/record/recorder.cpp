@@ -106,8 +106,9 @@ RecordFile* Recorder::open(const char* abi, std::size_t handle_bytes, const char
   return &file;
 }
 
-void Recorder::set_world(int rank, int size) noexcept {
+void Recorder::set_world(int rank, int size, bool concurrent) noexcept {
   if (RecordFile* const known = file()) {
+    known->header.concurrent.set(concurrent ? 1 : 0);
     known->header.world_rank.set(rank);
     known->header.world_size.set(size);
   }

@@ -138,7 +138,7 @@ class Recorder {
   RecordFile* file() const noexcept { return file_.load(std::memory_order_acquire); }
   const std::string& path() const noexcept { return path_; }
 
-  void set_world(int rank, int size) noexcept;
+  void set_world(int rank, int size, bool concurrent) noexcept;
   void set_state(ProcessState state) noexcept;
   /// The process has called exit() with this code. Does nothing in a child of the process.
   void set_exited(int code) noexcept;

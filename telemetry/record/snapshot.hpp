@@ -170,6 +170,8 @@ struct MessageSnapshot {
 
 /// A process that is outside MPI for so long is looked at more closely.
 constexpr double quiet_seconds = 2;
+/// The same of a call in which other threads of the process are looked at.
+constexpr double help_seconds = 0.5;
 
 /// As EndNote; an MPI error only if its thread is still in the call.
 struct EndSnapshot {
@@ -190,6 +192,9 @@ struct RankSnapshot {
   bool visible = false;  ///< alive, and its pid can be looked up in /proc here
   ProcessUse use;        ///< if it is visible
   ProcessWait wait;      ///< if it is visible and has been outside MPI for `quiet_seconds`
+  /// With MPI_THREAD_MULTIPLE: a thread that has made no MPI call does not wait for a lock, so that it may make the one
+  /// that another thread waits for. Known of a visible process if its calls have lasted for `help_seconds`.
+  bool may_be_helped = false;
   // For a process that an observer saw end; the reader does not set them.
   int wait_status = -1;  ///< as of waitpid, or from the exit code in the record; -1: not known
   double ended = 0;      ///< when it was seen, seconds of the observer's clock; 0: not known

@@ -281,7 +281,7 @@ class WhereTest(unittest.TestCase):
         self.job([(running, "call MPI_Recv 0")], name="running")
         text = self.where()
         self.assertNotIn("job ended", text)
-        self.assertIn("records of 1 job that has ended: ", text)
+        self.assertIn("records of 1 job that has ended (ended): ", text)
         self.assertIn("job ended", self.where("ended"))
         self.where("--clean")
         self.assertNotIn("has ended", self.where())
