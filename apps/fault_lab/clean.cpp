@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
@@ -76,6 +77,36 @@ void duplicate_with_attribute(Job& job) {
   MPI_Comm_free_keyval(&key);
 }
 
+/// The rank of the fault sends to the next one when it has polled, or its other thread has slept, long enough; before
+/// that, the two seem to wait for each other.
+void exchange_late(Job& job, bool by_thread) {
+  const int next = (job.plan.rank + 1) % job.ranks;
+  int value = 0;
+  if (job.ranks == 1) return;
+  if (job.rank == next) {
+    MPI_Recv(&value, 1, MPI_INT, job.plan.rank, listener_tag, job.first, MPI_STATUS_IGNORE);
+    MPI_Send(&value, 1, MPI_INT, job.plan.rank, listener_tag, job.first);
+  }
+  if (job.rank != job.plan.rank) return;
+  const auto pause = std::chrono::duration<double>(job.options.pause_seconds);
+  const auto send = [&] { MPI_Send(&job.step, 1, MPI_INT, next, listener_tag, job.first); };
+  if (by_thread) {
+    std::thread helper([&] {
+      std::this_thread::sleep_for(pause);
+      send();
+    });
+    MPI_Recv(&value, 1, MPI_INT, next, listener_tag, job.first, MPI_STATUS_IGNORE);
+    return helper.join();
+  }
+  MPI_Request request;
+  MPI_Irecv(&value, 1, MPI_INT, next, listener_tag, job.first, &request);
+  const auto deadline = std::chrono::steady_clock::now() + pause;
+  for (int done = 0; !done && std::chrono::steady_clock::now() < deadline;)
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  send();
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 /// For `seconds`; a real one would be there then.
 void look_for_file(double seconds) {
   for (; seconds > 0 && access("/nonexistent/fault_lab", F_OK) != 0; seconds -= 0.5) usleep(500000);
@@ -119,6 +150,11 @@ void interrupt(Job& job) {
     case Kind::late_callback:
       job.trigger(job.plan.kind);
       duplicate_with_attribute(job);
+      break;
+    case Kind::polled_deadline:
+    case Kind::helper_thread:
+      job.trigger(job.plan.kind);
+      exchange_late(job, job.plan.kind == Kind::helper_thread);
       break;
     case Kind::handled_error:
       fail_in_collectives(job);

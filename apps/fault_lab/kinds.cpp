@@ -262,6 +262,11 @@ constexpr KindEntry kinds[] = {
                "all ranks look twice a second for a file that comes after --pause-seconds"),
     clean_kind(Kind::late_callback, "late_callback", everywhere, false,
                "one rank computes for --pause-seconds in the function that MPI_Comm_dup calls to copy an attribute"),
+    clean_kind(Kind::polled_deadline, "polled_deadline", everywhere, false,
+               "one rank tests a receive for --pause-seconds and then sends what the other one waits for"),
+    clean_kind(
+        Kind::helper_thread, "helper_thread", everywhere, true,
+        "one rank waits for a message, while its other thread sleeps and then sends what the other rank waits for"),
     on(Place::master, 2,
        clean_kind(Kind::waiting_master, "waiting_master", in_farm, false,
                   "the master waits with MPI_ANY_SOURCE while the workers compute for --pause-seconds")),

@@ -109,6 +109,8 @@ enum class Kind {
   late_input,
   late_file,
   late_callback,
+  polled_deadline,
+  helper_thread,
   waiting_master,
   listener_thread,
   handled_error,
