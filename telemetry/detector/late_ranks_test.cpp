@@ -464,6 +464,21 @@ TEST_F(PatientDetection, PollingRanksMayDoSomethingElse) {
   EXPECT_EQ(observe(11).at(0).fault, Fault::deadlock);
 }
 
+/// A worker probes while it works.
+TEST_F(PatientDetection, AMasterMayWaitForARankThatPolls) {
+  job.call(0, "MPI_Recv", any_rank);
+  for (const int rank : {1, 3}) job.call(rank, "MPI_Recv", 0);
+  thread(2).polling = thread(2).polled_known = thread(2).polls_one = true;
+  thread(2).poll_function = number_of("MPI_Iprobe");
+  ProbeSnapshot probe;
+  probe.function = number_of("MPI_Iprobe");
+  probe.communicator = 0;
+  probe.peer = any_rank;
+  probe.tag = 5;
+  thread(2).probes.push_back(probe);
+  EXPECT_TRUE(observe(50).empty());
+}
+
 /// With MPI_THREAD_MULTIPLE.
 TEST_F(PatientDetection, AnotherThreadMaySendWhatIsWaitedFor) {
   for (int rank = 0; rank < 4; ++rank) job.call(rank, "MPI_Recv", (rank + 1) % 4);

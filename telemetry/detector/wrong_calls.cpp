@@ -338,10 +338,13 @@ void Detector::find_deadlocks(std::vector<Finding>& found) {
       if (!waits) return;
       const RankSnapshot& each = ranks_[waits->snapshot];
       shortest = std::min(shortest, idle(each));
-      left = std::max(left, limit_of_wait(*waits) - served_idle(each));
       finalizing = finalizing || each.state >= ProcessState::finalizing;
     }
     if (finalizing || shortest < limits_.certain) continue;
+    // A rank of the cycle may wait for any of several, also for one that polls.
+    for (const std::int32_t number : cycle.group)
+      if (const RankWaits* const waits = graph_.find(number))
+        left = std::max(left, limit_of_wait(*waits) - served_idle(ranks_[waits->snapshot]));
     if (left <= 0) {
       found.push_back(finding_of_cycle(cycle));
     } else if (shortest >= limits_.computation) {
