@@ -93,6 +93,10 @@ void Detector::update(const Observation& observation) {
       history.used_at = now_;
     }
     if (!rank.visible || is_held(rank)) history.quiet_since = now_;
+    if (!is_held(rank))
+      history.held_since = -1;
+    else if (history.held_since < 0)
+      history.held_since = now_, suspects_ = true;
     if (rank.alive && rank.state == ProcessState::initialized && idle(rank) >= 0.5) suspects_ = true;
   }
   if (!paused_) lost_ += lost;

@@ -93,6 +93,7 @@ class Detector {
     double used_at = 0;                   ///< when it was looked at
     double cpu_share = 0;                 ///< of one core, before the last observation
     double transferred = -1, slept = -1;  ///< when io_bytes and sleeps last changed
+    double held_since = -1;               ///< when it was first seen as stopped or traced; -1: it is not
     double quiet_since = 0;               ///< since when it has done nothing: no call, no work
     double worked = 0;                    ///< CPU seconds since then, without those of polling
     bool polls = false;                   ///< its polling calls found nothing between the last two observations

@@ -255,7 +255,7 @@ void Detector::find_stopped(std::vector<Finding>& found) const {
   std::map<Cause, Ranks> stopped;
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& each = ranks_[waits.snapshot];
-    if (!is_held(each) || idle(each) < limits_.stopped) continue;
+    if (!is_held(each) || std::min(idle(each), now_ - history(each).held_since) < limits_.stopped) continue;
     const bool traced = main_thread(each)->state == 't' || each.use.tracer != 0;
     stopped[traced ? Cause::traced : Cause::stopped].push_back(each.world_rank);
   }

@@ -470,6 +470,16 @@ TEST_F(Detection, AStoppedRankWithinTwoSeconds) {
   EXPECT_EQ(detector.longest_wait(), 0) << "an interruption is no wait of the program";
 }
 
+TEST_F(Detection, ARankThatIsStoppedForAMomentAfterLongWork) {
+  observe(3);
+  thread(3).state = 'T';
+  EXPECT_TRUE(observe(0.75).empty());
+  thread(3).state = 'R';
+  EXPECT_TRUE(observe(0.5).empty());
+  thread(3).state = 'T';
+  EXPECT_TRUE(observe(0.75).empty()) << "it is another stop";
+}
+
 TEST_F(Detection, ARankInADebugger) {
   thread(1).state = 't';
   EXPECT_EQ(observe(2).at(0).cause, Cause::traced);
