@@ -450,6 +450,20 @@ TEST_F(Detection, ARankThatProbesButServesOnlyTheOthers) {
   EXPECT_TRUE(observe(0.5).empty());
 }
 
+/// Each message of rank 1 was received, the last one before rank 1 has completed its request.
+TEST_F(Detection, APendingSendThatWasReceivedIsNoMatchForTheNextReceive) {
+  for (const int rank : {0, 1}) job.call(rank, "MPI_Recv", 1 - rank).tag = 5;
+  RequestSnapshot& request = job.request(1, "MPI_Isend", 0);
+  request.tag = 5;
+  request.waiter = 0;
+  request.number = 7;
+  job.ranks[1].peers.push_back({no_index, 0, 7, 56, 3, 24});
+  job.ranks[0].peers.push_back({no_index, 1, 3, 24, 6, 48});
+  EXPECT_TRUE(observe(3).empty()) << "the seventh is on its way";
+  job.ranks[0].peers[0].received_messages = 7;
+  EXPECT_EQ(observe(0.5).at(0).fault, Fault::deadlock);
+}
+
 /// As with a deadline after which one of them sends.
 TEST_F(PatientDetection, PollingRanksMayDoSomethingElse) {
   for (int rank = 0; rank < 4; ++rank) {

@@ -156,12 +156,12 @@ std::int64_t MessageNumbers::from_any_source(const RankSnapshot& rank, const Ran
   return std::max<std::int64_t>(0, complete - std::max<std::int64_t>(0, by_others - received));
 }
 
-bool MessageNumbers::is_surely_unmatched(const RankSnapshot& rank, const NumberedMessage& message,
-                                         const RankSnapshot& peer) {
+std::optional<std::int32_t> MessageNumbers::ahead(const RankSnapshot& rank, const NumberedMessage& message,
+                                                  const RankSnapshot& peer) {
   const CommunicatorSnapshot* const communicator = rank.communicator(message.communicator);
   if (!communicator || communicator->uid == 0 || !is_evenly_spaced(*communicator) || !has_one_thread(rank) ||
       !has_one_thread(peer))
-    return false;
+    return std::nullopt;
   const bool sends = message.kind == CallKind::send;
   std::int64_t number = message.number;
   if (number == 0) {
@@ -180,19 +180,27 @@ bool MessageNumbers::is_surely_unmatched(const RankSnapshot& rank, const Numbere
     const bool known = wanted.either == 0 && wanted.from_any + wanted.by_name > 0;
     begun += known ? wanted.from_any : static_cast<std::int64_t>(peer.other_receives);
   }
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(number) - static_cast<std::uint32_t>(begun));
+}
+
+bool MessageNumbers::is_surely_unmatched(const RankSnapshot& rank, const NumberedMessage& message,
+                                         const RankSnapshot& peer) {
+  const std::optional<std::int32_t> ahead = this->ahead(rank, message, peer);
+  if (!ahead) return false;
+  const bool sends = message.kind == CallKind::send;
+  const CommunicatorSnapshot* const communicator = rank.communicator(message.communicator);
   // Operations of the peer for other messages: pending ones that do not match; sends with an unrequested tag.
   std::int64_t others = 0;
-  for (const Request& request : theirs.pending_with(rank.world_rank))
+  for (const Request& request : index_of(peer).pending_with(rank.world_rank))
     each_message(*request.second, [&](const Message& m) {
       if (m.kind == message.kind) return;
       const CommunicatorSnapshot* const its = peer.communicator(m.communicator);
       const bool tags = sends ? tags_match(message.tag, m.tag) : tags_match(m.tag, message.tag);
       others += !tags || !its || its->uid != communicator->uid;
     });
-  const auto ahead = static_cast<std::int32_t>(static_cast<std::uint32_t>(number) - static_cast<std::uint32_t>(begun));
-  if (ahead + others > 0) return true;
-  return !sends && ahead > -static_cast<std::int32_t>(sends_looked_at) && remembers(rank, least_remembered) &&
-         ahead + sends_wanted(peer, rank, sends_looked_at).unwanted > 0;
+  if (*ahead + others > 0) return true;
+  return !sends && *ahead > -static_cast<std::int32_t>(sends_looked_at) && remembers(rank, least_remembered) &&
+         *ahead + sends_wanted(peer, rank, sends_looked_at).unwanted > 0;
 }
 
 }  // namespace bestride::inline telemetry

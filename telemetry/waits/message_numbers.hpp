@@ -44,6 +44,11 @@ class MessageNumbers {
   /// several threads, communicators whose members are not evenly spaced, sends to a rank that receives from any source.
   /// The caller has seen that no pending operation of `peer` matches.
   bool is_surely_unmatched(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer);
+  /// True if it is certain that earlier messages of `rank` have taken all operations that `peer` has begun so far, also
+  /// those that are still pending there. `peer` is in no blocking call that matches.
+  bool is_later(const NumberedMessage& message, const RankSnapshot& rank, const RankSnapshot& peer) {
+    return ahead(rank, message, peer).value_or(0) > 0;
+  }
 
  private:
   /// Counted messages between a rank and one peer, a rank of MPI_COMM_WORLD.
@@ -72,6 +77,9 @@ class MessageNumbers {
   using SentTo = std::unordered_map<std::int32_t, std::int64_t>;
 
   Index& index_of(const RankSnapshot& rank);
+  /// By how many the number of the message exceeds the operations of `peer` that may have matched it or an earlier one;
+  /// no value if that is not known.
+  std::optional<std::int32_t> ahead(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer);
   const SentTo* sent_to();
   std::int64_t from_any_source(const RankSnapshot& rank, const RankSnapshot& peer);
   const std::vector<Posted>& posted_by(const RankSnapshot& rank);

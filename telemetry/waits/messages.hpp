@@ -42,13 +42,18 @@ void each_polled_probe(const ThreadSnapshot& thread, Visit visit) {
     for (const ProbeSnapshot& probe : thread.probes)
       visit(Message{CallKind::receive, probe.function, probe.communicator, probe.peer, probe.tag, 0});
 }
-/// For those that a rank is in or has posted, or that it probes in turn.
+/// For those that a rank is in, or that it probes in turn.
 template <class Visit>
-void each_posted_message(const RankSnapshot& rank, Visit visit) {
+void each_current_message(const RankSnapshot& rank, Visit visit) {
   for (const ThreadSnapshot& thread : rank.threads) {
     if (thread.current) each_message(*thread.current, visit);
     each_polled_probe(thread, visit);
   }
+}
+/// For those that a rank is in or has posted, or that it probes in turn.
+template <class Visit>
+void each_posted_message(const RankSnapshot& rank, Visit visit) {
+  each_current_message(rank, visit);
   for (const RequestSnapshot& request : rank.requests) each_message(request, visit);
 }
 

@@ -188,7 +188,7 @@ class ThreadConditions {
                rank >= 0) {
       condition.ranks = job_.single(rank);
       if (const RankSnapshot* const other = job_.members.find(rank);
-          other && has_match(*other, *communicator, pending, kind)) {
+          other && may_be_matched(*other, *communicator, pending, kind)) {
         condition.required = false;
         condition.matched = is_in_mpi(*other);
       } else if (kind == CallKind::send && !needs_receiver(pending)) {
@@ -206,18 +206,23 @@ class ThreadConditions {
     append(std::move(condition));
   }
 
-  /// True if `peer` has posted the operation that matches `mine`.
-  static bool has_match(const RankSnapshot& peer, const CommunicatorSnapshot& communicator, const Pending& mine,
-                        CallKind kind) {
+  /// True if `peer` has posted an operation that may match `mine`.
+  bool may_be_matched(const RankSnapshot& peer, const CommunicatorSnapshot& communicator, const Pending& mine,
+                      CallKind kind) {
     if (communicator.uid == 0) return false;
     bool found = false;
-    each_posted_message(peer, [&](const Message& other) {
+    const auto match = [&](const Message& other) {
       if (other.kind == kind || (other.peer != communicator.rank && other.peer != any_rank)) return;
       if (kind == CallKind::send ? !tags_match(mine.tag, other.tag) : !tags_match(other.tag, mine.tag)) return;
       const CommunicatorSnapshot* const its = peer.communicator(other.communicator);
       found = found || (its && its->uid == communicator.uid);
-    });
-    return found;
+    };
+    each_current_message(peer, match);
+    if (found) return true;
+    for (const RequestSnapshot& request : peer.requests) each_message(request, match);
+    // A request that its rank has not completed yet may have been matched by an earlier message.
+    return found &&
+           (&peer == &rank_ || !job_.numbers.is_later({kind, mine.communicator, mine.tag, mine.number}, rank_, peer));
   }
   static bool is_in_mpi(const RankSnapshot& rank) {
     return rank.alive && std::any_of(rank.threads.begin(), rank.threads.end(),
