@@ -502,6 +502,10 @@ std::string advice(const Finding& finding, const JobView& view) {
       if (finding.mismatch && finding.mismatch->first != 0)
         return "the results of these calls are wrong or undefined; look for reductions whose arguments depend on the "
                "rank";
+      if (finding.cause == Cause::finalized)
+        return std::string(plural(finding, "the rank has", "the ranks have")) +
+               " left out what the others wait for, a message or a collective call, or these wait for one too many: "
+               "compare the loops and conditions that lead to these calls";
       return "compare the conditions under which the ranks reach these calls; all members of a communicator must "
              "make the same collective calls in the same order";
     case Fault::unmatched_message: return "compare destination, tag and communicator of the send and of the receive";

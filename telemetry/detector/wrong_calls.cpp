@@ -47,7 +47,9 @@ void Detector::find_left_early(std::vector<Finding>& found) const {
   Ranks needed, left;
   for (const RankWaits& waits : graph_.ranks) {
     const RankSnapshot& waiter = ranks_[waits.snapshot];
-    if (waiter.state >= ProcessState::finalizing || idle(waiter) < limits_.certain) continue;
+    if (waiter.state >= ProcessState::finalizing || idle(waiter) < limits_.certain ||
+        served_idle(waiter) < limit_of_wait(waits))
+      continue;
     each_needed(waits, [&](const RankSet& ranks) {
       if (visited.insert(ranks.id()).second) needed.insert(needed.end(), ranks.begin(), ranks.end());
     });
