@@ -45,6 +45,16 @@ class Detection : public testing::Test {
     for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].remote = true;
     for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
   }
+  /// Each rank polls for a message of the next one.
+  void poll_in_a_ring() {
+    for (int rank = 0; rank < 4; ++rank) {
+      RequestSnapshot& request = job.request(rank, "MPI_Irecv", (rank + 1) % 4);
+      request.waiter = 0;
+      request.poller = 1;
+      thread(rank).polling = thread(rank).polled_known = thread(rank).polls_one = true;
+      thread(rank).poll_function = number_of("MPI_Testall");
+    }
+  }
   /// The only finding.
   static Finding expect_one(const std::vector<Finding>& found, Fault fault, const Ranks& culprits) {
     EXPECT_EQ(found.size(), 1u);

@@ -466,13 +466,7 @@ TEST_F(Detection, APendingSendThatWasReceivedIsNoMatchForTheNextReceive) {
 
 /// As with a deadline after which one of them sends.
 TEST_F(PatientDetection, PollingRanksMayDoSomethingElse) {
-  for (int rank = 0; rank < 4; ++rank) {
-    RequestSnapshot& request = job.request(rank, "MPI_Irecv", (rank + 1) % 4);
-    request.waiter = 0;
-    request.poller = 1;
-    thread(rank).polling = thread(rank).polled_known = thread(rank).polls_one = true;
-    thread(rank).poll_function = number_of("MPI_Testall");
-  }
+  poll_in_a_ring();
   EXPECT_TRUE(observe(50).empty());
   EXPECT_EQ(detector.working().at(0).cycle.size(), 4u);
   EXPECT_EQ(observe(11).at(0).fault, Fault::deadlock);
@@ -504,13 +498,7 @@ TEST_F(PatientDetection, AnotherThreadMaySendWhatIsWaitedFor) {
 }
 
 TEST_F(Detection, PollingRanksThatWaitForEachOther) {
-  for (int rank = 0; rank < 4; ++rank) {
-    RequestSnapshot& request = job.request(rank, "MPI_Irecv", (rank + 1) % 4);
-    request.waiter = 0;
-    request.poller = 1;
-    thread(rank).polling = thread(rank).polled_known = thread(rank).polls_one = true;
-    thread(rank).poll_function = number_of("MPI_Testall");
-  }
+  poll_in_a_ring();
   EXPECT_TRUE(observe(3).empty());
   EXPECT_EQ(observe(2).at(0).fault, Fault::deadlock);
 }

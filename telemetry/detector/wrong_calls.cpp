@@ -334,15 +334,18 @@ double Detector::limit_of_wait(const RankWaits& waits) const {
 void Detector::find_deadlocks(std::vector<Finding>& found) {
   for (const Diagnosis::Cycle& cycle : diagnosis_.cycles) {
     double shortest = now_, left = 0;  // that a rank waits; until it is clear that none of them does anything else
-    bool finalizing = false;
+    bool ends_otherwise = false;       // as one that waits in MPI_Finalize, or that is not known
     for (const std::int32_t number : cycle.ranks) {
       const RankWaits* const waits = graph_.find(number);
-      if (!waits) return;
+      if (!waits) {
+        ends_otherwise = true;
+        break;
+      }
       const RankSnapshot& each = ranks_[waits->snapshot];
       shortest = std::min(shortest, idle(each));
-      finalizing = finalizing || each.state >= ProcessState::finalizing;
+      ends_otherwise = ends_otherwise || each.state >= ProcessState::finalizing;
     }
-    if (finalizing || shortest < limits_.certain) continue;
+    if (ends_otherwise || shortest < limits_.certain) continue;
     // A rank of the cycle may wait for any of several, also for one that polls.
     for (const std::int32_t number : cycle.group)
       if (const RankWaits* const waits = graph_.find(number))

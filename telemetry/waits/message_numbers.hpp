@@ -46,7 +46,7 @@ class MessageNumbers {
   bool is_surely_unmatched(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer);
   /// True if it is certain that earlier messages of `rank` have taken all operations that `peer` has begun so far, also
   /// those that are still pending there. `peer` is in no blocking call that matches.
-  bool is_later(const NumberedMessage& message, const RankSnapshot& rank, const RankSnapshot& peer) {
+  bool is_later(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer) {
     return ahead(rank, message, peer).value_or(0) > 0;
   }
 

@@ -222,7 +222,7 @@ class ThreadConditions {
     for (const RequestSnapshot& request : peer.requests) each_message(request, match);
     // A request that its rank has not completed yet may have been matched by an earlier message.
     return found &&
-           (&peer == &rank_ || !job_.numbers.is_later({kind, mine.communicator, mine.tag, mine.number}, rank_, peer));
+           (&peer == &rank_ || !job_.numbers.is_later(rank_, {kind, mine.communicator, mine.tag, mine.number}, peer));
   }
   static bool is_in_mpi(const RankSnapshot& rank) {
     return rank.alive && std::any_of(rank.threads.begin(), rank.threads.end(),
