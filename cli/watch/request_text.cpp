@@ -81,7 +81,6 @@ std::vector<std::string> requests_of_failed_call(const RankSnapshot& rank, const
   const Members members(view.job.ranks);
   CallSites sites;
   for (const RequestSnapshot& request : rank.requests) {
-    if (lines.size() >= most_requests) break;
     const CallSnapshot* const call = beginning(rank, request);
     const CommunicatorSnapshot* const communicator = rank.communicator(request.communicator);
     if (!call || !communicator) continue;
@@ -90,14 +89,14 @@ std::vector<std::string> requests_of_failed_call(const RankSnapshot& rank, const
                     (place.empty() ? "" : "  at " + place));
     const std::int32_t peer = members.world_rank(*communicator, request.peer);
     if (kind_of_request(request) != CallKind::receive || peer < 0) continue;
-    for (const auto& [number, sender] : members.ranks())
-      if (number == peer)
-        if (const std::uint64_t bytes = longer_message(*sender, *communicator, rank.world_rank, request, members))
-          lines.back() += "; rank " + std::to_string(peer) + " has sent " + bytes_text(bytes) + ", which is longer";
+    if (const RankSnapshot* const sender = members.find(peer))
+      if (const std::uint64_t bytes = longer_message(*sender, *communicator, rank.world_rank, request, members))
+        lines.back() += "; rank " + std::to_string(peer) + " has sent " + bytes_text(bytes) + ", which is longer";
   }
   // What is too long for its receive explains the error.
   std::stable_partition(lines.begin(), lines.end(),
                         [](const std::string& line) { return line.ends_with("which is longer"); });
+  if (lines.size() > most_requests) lines.resize(most_requests);
   return lines;
 }
 
