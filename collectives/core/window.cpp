@@ -36,10 +36,18 @@ bool reserve(int descriptor, std::size_t first, std::size_t last) noexcept {
   return true;
 }
 
+/// The same file under a number above 2: a program that has closed its standard error may still write there.
+int above_standard_error(int descriptor) noexcept {
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
+  const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  close(descriptor);
+  return moved;
+}
+
 /// A file without a name. A seccomp filter of a container may forbid memfd_create.
 int create_file() noexcept {
   const int memory = memfd_create("bestride", MFD_CLOEXEC);
-  return memory >= 0 ? memory : ::open("/dev/shm", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  return above_standard_error(memory >= 0 ? memory : ::open("/dev/shm", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
 }
 
 std::byte* map(int descriptor, std::size_t bytes) noexcept {
@@ -94,7 +102,7 @@ Window Window::open(const WindowKey& key, Pages pages) noexcept {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%lld/fd/%lld", static_cast<long long>(key.process),
                 static_cast<long long>(key.descriptor));
-  const int descriptor = static_cast<int>(TEMP_FAILURE_RETRY(::open(path, O_RDWR | O_CLOEXEC)));
+  const int descriptor = above_standard_error(static_cast<int>(TEMP_FAILURE_RETRY(::open(path, O_RDWR | O_CLOEXEC))));
   if (descriptor < 0) return window;
   // In another container this process ID may belong to another process, and the descriptor may be any file.
   if (key.bytes >= page && lseek(descriptor, 0, SEEK_END) == static_cast<off_t>(key.bytes))

@@ -86,6 +86,20 @@ TEST(Window, IsAFileWhereMemoryFilesAreForbidden) {
 }
 
 /// The kernel would end the process by SIGXFSZ.
+TEST(Window, IsNoStandardStreamOfAProgramThatHasClosedThem) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(stream);
+    const Window window = Window::create(10000);
+    const Window opened = Window::open(window.key(), Window::Pages::on_demand);
+    const bool above = window.key().descriptor > STDERR_FILENO && opened.key().descriptor > STDERR_FILENO;
+    _exit(window.data() && opened.data() && above ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(Window, FailsBeyondTheFileSizeLimit) {
   const pid_t child = fork();
   if (child == 0) {

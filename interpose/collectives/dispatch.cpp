@@ -129,6 +129,10 @@ bool may_be_quantised(const CommEntry& entry) noexcept {
   return (hint != CommHints::none ? hint : all ? all->settings.quantise : 0) != 0;
 }
 
+DispatchedReduction reduction_of_nothing(MPI_Op op, MPI_Datatype type) noexcept {
+  return {reassociation_of(op, type) != Reassociation::by_mpi};
+}
+
 DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
                                        bool blocking) noexcept {
   if (element_bytes > 4096 || !MpiReduction::possible(type)) return {};

@@ -330,6 +330,8 @@ struct DispatchedReduction {
 };
 DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
                                        bool blocking) noexcept;
+/// The same without elements. An operation that is not defined for the type is an error then, too.
+DispatchedReduction reduction_of_nothing(MPI_Op op, MPI_Datatype type) noexcept;
 
 /// MPI_Allreduce or MPI_Reduce at once: the result of carry_out_at_once(). `order`: of the MPI library, or nullptr.
 inline std::optional<int> reduce_at_once(Rounds& rounds, OneNode& node, const ReductionCall& call,
@@ -366,8 +368,8 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
       !has_request(tail...) || (bytes > 0 && (send == receive || no_buffer(send, type) || no_buffer(receive, type))))
     return std::nullopt;
   if (entry->collectives.leaves(Collective::allreduce, form_of<Tail...>, bytes)) return std::nullopt;
-  const DispatchedReduction how =
-      bytes == 0 ? DispatchedReduction{true} : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
+  const DispatchedReduction how = bytes == 0 ? reduction_of_nothing(op, type)
+                                             : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantised_sum(*entry, op, type);
   const ReductionCall sum{Collective::allreduce, 0, op, type, static_cast<std::int64_t>(count)};
   SumOrder* order = nullptr;
@@ -464,8 +466,8 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   if (bytes > 0 && (no_buffer(send, type) || (at_root && (send == receive || no_buffer(receive, type)))))
     return std::nullopt;
   if (entry->collectives.leaves(Collective::reduce, form_of<Tail...>, bytes)) return std::nullopt;
-  const DispatchedReduction how =
-      bytes == 0 ? DispatchedReduction{true} : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
+  const DispatchedReduction how = bytes == 0 ? reduction_of_nothing(op, type)
+                                             : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const ReductionCall sum{Collective::reduce, root, op, type, static_cast<std::int64_t>(count)};
   SumOrder* order = nullptr;
   if (!how.possible && !(how.if_library_agrees && (order = find_sum_order(*entry, sum)))) return std::nullopt;

@@ -174,9 +174,6 @@ void leave_job() noexcept {
   const Job* all = joined.exchange(nullptr, std::memory_order_acq_rel);
   if (!all) return;
   end_progress_thread();
-  close_requests();
-  MPI_Comm private_comm = all->private_comm;
-  real.Comm_free(&private_comm);
   if (MPI_Group world = all->world_group; world != MPI_GROUP_NULL) real.Group_free(&world);
   free_maximum();
 }

@@ -55,10 +55,6 @@ bool open_requests() noexcept {
          real.Comm_set_errhandler(self, MPI_ERRORS_RETURN) == MPI_SUCCESS;
 }
 
-void close_requests() noexcept {
-  if (self != MPI_COMM_NULL) real.Comm_free(&self);
-}
-
 void complete_request(int tag, bool good) noexcept {
   const char more_than_fits = 0;
   real.Send(&more_than_fits, good ? 0 : 1, MPI_BYTE, 0, tag, self);

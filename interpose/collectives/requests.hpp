@@ -13,9 +13,8 @@
 
 namespace bestride::inline interpose {
 
-/// Called in MPI_Init and MPI_Finalize.
+/// Called in MPI_Init.
 bool open_requests() noexcept;
-void close_requests() noexcept;
 
 /// Takes over an operation; starts it, or makes a persistent request of it. Returns MPI's error code.
 int make_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operation> operation, bool persistent,

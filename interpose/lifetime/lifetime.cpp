@@ -145,6 +145,8 @@ void Lifetime::finalizing(Runtime& runtime) {
   before_last_finalize(runtime);
 }
 
+/// Communicators are left to MPI_Finalize: to free one, MPICH 4.3 looks for messages that were not received, and then
+/// finds those on MPI_COMM_WORLD, too, and ends programs that it lets end otherwise.
 void Lifetime::end(Runtime& runtime) {
   if (runtime.finalized_.exchange(true)) return;
   const FloatEnvironment floats;
@@ -158,8 +160,7 @@ void Lifetime::end(Runtime& runtime) {
                 window_count.load(std::memory_order_relaxed), static_cast<long long>(runtime.pool.idle_bytes()));
   if (runtime.options_.reporting) report(runtime);
   runtime.types.stop_asking();
-  if (MPI_Comm comm = std::exchange(runtime.paranoid_comm_, MPI_COMM_NULL); comm != MPI_COMM_NULL)
-    real.Comm_free(&comm);
+  runtime.paranoid_comm_ = MPI_COMM_NULL;
   if (runtime.sessions_.load(std::memory_order_acquire) == 0) shut_down(runtime);
 }
 

@@ -225,10 +225,7 @@ bool TypeRegistry::asked_committed(MPI_Datatype type) noexcept {
   return real.Pack(&none, 0, type, &none, 0, &position, comm) == MPI_SUCCESS;
 }
 
-void TypeRegistry::stop_asking() noexcept {
-  MPI_Comm comm = asking_comm_.exchange(MPI_COMM_NULL, std::memory_order_acq_rel);
-  if (comm != MPI_COMM_NULL) real.Comm_free(&comm);
-}
+void TypeRegistry::stop_asking() noexcept { asking_comm_.store(MPI_COMM_NULL, std::memory_order_release); }
 
 void TypeRegistry::mark_incomplete() noexcept {
   incomplete_.store(true, std::memory_order_relaxed);

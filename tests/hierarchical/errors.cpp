@@ -173,12 +173,17 @@ MPI_CASE(every_operation_with_every_type) {
       a.in = results.data();
       a.out_type = a.in_type = predefined(type.name);
       a.op = op;
-      const int expected = class_of(What::allreduce, {Wait::in_call, false, true}, a),
-                got = class_of(What::allreduce, {Wait::in_call, false, false}, a);
-      if (got != expected)
-        fail_check(__FILE__, __LINE__,
-                   std::string(type.name) + ", operation " + std::to_string(&op - operations) + ": class " +
-                       std::to_string(got) + ", the library's " + std::to_string(expected));
+      for (const MPI_Count count : {a.out_count, MPI_Count{0}})
+        for (const What what : {What::allreduce, What::reduce}) {
+          a.out_count = a.in_count = count;
+          const int expected = class_of(what, {Wait::in_call, false, true}, a),
+                    got = class_of(what, {Wait::in_call, false, false}, a);
+          if (got != expected)
+            fail_check(__FILE__, __LINE__,
+                       std::string(type.name) + ", operation " + std::to_string(&op - operations) + ", count " +
+                           std::to_string(count) + ": class " + std::to_string(got) + ", the library's " +
+                           std::to_string(expected));
+        }
     }
 }
 

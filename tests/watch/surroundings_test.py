@@ -45,10 +45,8 @@ def own_lines(text):
 
 
 class Surroundings(unittest.TestCase):
-    # With these variables the MPI library needs no /dev/shm and does not look into the other ranks. The collectives are left to it, because
-    # MPICH 4.0.2 over TCP may hang in MPI_Finalize, one rank in ucp_worker_progress and one in its process manager's barrier, if its ranks
-    # have sent each other little before: seen in 3 of 6 jobs on a machine that does other things, and in none of 4 with this variable.
-    OVER_SOCKETS = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo", "BESTRIDE_COLLECTIVES": "library"}
+    # With these variables the MPI library needs no /dev/shm and does not look into the other ranks.
+    OVER_SOCKETS = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"}
     transport = {}
 
     def setUp(self):
