@@ -4,7 +4,7 @@
 #include <mpi.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -23,14 +23,19 @@ enum ExitCode { good = 0, wrong_values = 1, bad_arguments = 2, limit_reached = 1
 
 void end_at_limit(int) { _exit(limit_reached); }
 
-/// A timer of this process. Companion is the second one, for a process that can't handle signals.
+/// A timer of this process. Companion is the second one, for a process that can't handle signals. Not SIGALRM, whose
+/// handler could end a wait of the program.
 void set_limit(double seconds) {
   struct sigaction action {};
   action.sa_handler = end_at_limit;
-  sigaction(SIGALRM, &action, nullptr);
+  sigaction(SIGVTALRM, &action, nullptr);
   const double whole = std::floor(seconds);
-  const itimerval limit{{0, 0}, {time_t(whole), suseconds_t((seconds - whole) * 1e6)}};
-  setitimer(ITIMER_REAL, &limit, nullptr);
+  const itimerspec limit{{0, 0}, {time_t(whole), long((seconds - whole) * 1e9)}};
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGVTALRM;
+  timer_t timer{};
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) timer_settime(timer, 0, &limit, nullptr);
   const rlimit no_core_file{0, 0};
   setrlimit(RLIMIT_CORE, &no_core_file);
 }

@@ -43,6 +43,20 @@ Waits waits_of(const Finding& finding, const JobView& view) {
 }
 
 constexpr const char* one_order = "make collective calls on several communicators in one order on all ranks";
+/// "MPI_Win_fence", in which a rank of the cycle waits for a culprit, if not all ranks of the cycle are culprits.
+std::string missing_call(const Finding& finding, const JobView& view) {
+  const std::vector<std::int32_t>& cycle = finding.cycle;
+  const auto blamed = [&](std::int32_t rank) {
+    return std::binary_search(finding.culprits.begin(), finding.culprits.end(), rank);
+  };
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const std::int32_t target = cycle[(i + 1) % cycle.size()];
+    const auto* const why = view.graph.edge(cycle[i], target);
+    if (why && why->ordinal != 0 && !blamed(cycle[i]) && blamed(target)) return function_name(why->function);
+  }
+  return "";
+}
+
 constexpr const char* posts_first =
     "call MPI_Win_post before MPI_Win_start, which may wait for it on the other ranks, and MPI_Win_complete before "
     "MPI_Win_wait";
@@ -69,7 +83,13 @@ std::string deadlock_advice(const Finding& finding, const JobView& view) {
   const Waits waits = waits_of(finding, view);
   if (waits.locks > 0) return "call MPI_Win_unlock before a call that waits for ranks that want the lock";
   if (waits.epochs() == waits.all()) return posts_first;
-  if (waits.collectives == waits.all()) return one_order;
+  if (waits.collectives == waits.all()) {
+    const std::string missing = missing_call(finding, view);
+    return missing.empty() ? one_order
+                           : "look whether " + ranks_text(finding.culprits) +
+                                 (finding.culprits.size() == 1 ? " leaves out " : " leave out ") + missing +
+                                 ", in which others wait; else " + one_order;
+  }
   if (waits.messages() == waits.all() && finding.cycle.size() == 1)
     return waits.sends > 0 ? "post the receive (MPI_Irecv) before this send, or use MPI_Sendrecv"
                            : "send the message (MPI_Isend) before this receive, or name the rank that sends it";

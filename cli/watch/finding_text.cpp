@@ -18,6 +18,7 @@
 #include "cli/watch/deadlock_text.hpp"
 #include "cli/watch/request_text.hpp"
 #include "cli/watch/summary.hpp"
+#include "cli/watch/unmatched_text.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_call.hpp"
@@ -303,17 +304,7 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
              std::to_string(finding.mismatch->ordinal) + " on " +
              communicator_text(view, finding.mismatch->communicator) +
              (finding.mismatch->first != 0 ? ", by " + who : "");
-    case Fault::unmatched_message:
-      if (finding.tags)
-        return "rank " + std::to_string(finding.tags->from) + " sent rank " + std::to_string(finding.tags->to) +
-               " a message with tag " + std::to_string(finding.tags->sent) +
-               (finding.tags->other_communicator
-                    ? std::string(" on another communicator than the one on which it is expected")
-                    : ", but rank " + std::to_string(finding.tags->to) + " waits for tag " +
-                          std::to_string(finding.tags->wanted));
-      if (finding.alone)
-        return who + plural(finding, " waits", " wait") + " in a send or receive that no other rank matches";
-      return who + plural(finding, " has", " have") + " left out a message that another rank waits for";
+    case Fault::unmatched_message: return unmatched_headline(finding, who);
     case Fault::deadlock: return deadlock_headline(finding, view);
     case Fault::computation_hang:
       if (finding.cause == Cause::starting)
@@ -508,7 +499,7 @@ std::string advice(const Finding& finding, const JobView& view) {
                "compare the loops and conditions that lead to these calls";
       return "compare the conditions under which the ranks reach these calls; all members of a communicator must "
              "make the same collective calls in the same order";
-    case Fault::unmatched_message: return "compare destination, tag and communicator of the send and of the receive";
+    case Fault::unmatched_message: return unmatched_advice(finding, view);
     case Fault::deadlock: return deadlock_advice(finding, view);
     case Fault::computation_hang:
       if (finding.cause == Cause::starting)

@@ -249,6 +249,17 @@ TEST_F(DeadlockText, OfCollectiveCalls) {
   EXPECT_THAT(next({0, 1}), testing::Not(HasSubstr("receive")));
 }
 
+/// Of a window, for example, that a rank may have left out.
+TEST_F(DeadlockText, OfACollectiveCallInWhichOnlyOneRankIsNot) {
+  sample.communicator(5, {0, 1, 2, 3});
+  for (const int rank : {0, 2, 3}) sample.collective(rank, "MPI_Win_fence", telemetry::no_rank, 1);
+  sample.collective(1, "MPI_Barrier");
+  next({0, 1});
+  finding.culprits = {1};
+  EXPECT_THAT(advice(finding, view()), HasSubstr("look whether rank 1 leaves out MPI_Win_fence"));
+  EXPECT_THAT(advice(finding, view()), HasSubstr("in one order on all ranks"));
+}
+
 TEST_F(DeadlockText, OfEpochsOfAWindow) {
   add_window(sample);
   for (int rank = 0; rank < 4; ++rank) {
@@ -348,6 +359,33 @@ TEST(HostStacksOfRanks, OneThatHasEndedIsNoFailure) {
     EXPECT_THAT(taken.stacks, IsEmpty());
     waitpid(child, nullptr, 0);
   }
+}
+
+TEST_F(FindingText, AMessageOfWhichOneEndNamesTheWrongRank) {
+  finding.fault = Fault::unmatched_message;
+  finding.culprits = {1};
+  finding.wrong_peer = WrongPeer{.from = 1, .to = 2, .named = 3, .tag = 9};
+  EXPECT_EQ(headline_text(), "rank 1 sent rank 3 a message with tag 9, for which rank 2 waits");
+  finding.culprits = {2};
+  finding.wrong_peer->by_receiver = true;
+  EXPECT_EQ(headline_text(), "rank 2 waits for a message from rank 3, but rank 1 has sent it one with tag 9");
+}
+
+TEST_F(FindingText, AProbeOfARankForWhichOthersWaitInACollectiveCall) {
+  finding.fault = Fault::unmatched_message;
+  finding.alone = true;
+  finding.culprits = {0};
+  sample.call(0, "MPI_Probe", telemetry::any_rank);
+  barrier_from(1);
+  EXPECT_THAT(advice(finding, view()), HasSubstr("look whether rank 0 leaves out MPI_Barrier"));
+}
+
+TEST_F(FindingText, APartitionedSendThatIsNotReady) {
+  finding.fault = Fault::unmatched_message;
+  finding.partitioned = true;
+  finding.culprits = {0};
+  EXPECT_THAT(headline_text(), HasSubstr("not marked ready (MPI_Pready)"));
+  EXPECT_THAT(advice(finding, view()), HasSubstr("calls MPI_Pready for each partition"));
 }
 
 }  // namespace

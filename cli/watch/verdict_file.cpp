@@ -69,6 +69,15 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
         .member("wanted", finding.tags->wanted)
         .member("other_communicator", finding.tags->other_communicator)
         .close_object();
+  if (finding.wrong_peer)
+    json.key("wrong_peer")
+        .open_object()
+        .member("from", finding.wrong_peer->from)
+        .member("to", finding.wrong_peer->to)
+        .member("named", finding.wrong_peer->named)
+        .member("by", finding.wrong_peer->by_receiver ? finding.wrong_peer->to : finding.wrong_peer->from)
+        .member("tag", finding.wrong_peer->tag)
+        .close_object();
   if (finding.epoch)
     json.key("epoch")
         .open_object()

@@ -142,6 +142,8 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     if (ranks_[waits.snapshot].unheard > 0) {
       all_heard = waits.every_thread_waits = false;
       waits.threads.clear();
+    } else if (sleeps_beside_calls(ranks_[waits.snapshot])) {
+      waits.every_thread_waits = true;  // see limit_of_wait()
     }
   waiters_.emplace(graph_);
   diagnosis_ = diagnose(graph_, *waiters_);

@@ -145,7 +145,8 @@ class Detector {
   /// Seconds that a rank outside MPI may go on in this way while others wait for it.
   double limit_of(Cause cause) const;
   /// Seconds for which a rank that waits may yet do something else: while it polls, it may look for other events, too,
-  /// as a time or what another thread says; with MPI_THREAD_MULTIPLE, another thread may call MPI. Else 0.
+  /// as a time or what another thread says; with MPI_THREAD_MULTIPLE, another thread may call MPI, also one that sleeps
+  /// outside MPI now. Else 0.
   double limit_of_wait(const RankWaits& waits) const;
   void find_deadlocks(std::vector<Finding>& found);
   void find_computation_hangs(std::vector<Finding>& found);
@@ -156,6 +157,7 @@ class Detector {
   Cause quiet_cause(const RankSnapshot& rank) const;
   void find_communication_hangs(std::vector<Finding>& found);
   double seconds_since_others(const RankSnapshot& of) const;
+  std::vector<std::int32_t> partitioned_senders() const;
   void find_starvation(std::vector<Finding>& found);
   /// Ascending. `least_wait`: of the senders whose messages they pass over, in seconds.
   std::vector<std::int32_t> ranks_that_pass_over_messages(double least_wait) const;
@@ -180,6 +182,7 @@ class Detector {
   std::vector<std::int32_t> silent_partners(const std::vector<std::int32_t>& cycle) const;
   std::optional<TagMismatch> tag_mismatch_among(const std::vector<std::int32_t>& waiters, bool certain,
                                                 bool any_communicator) const;
+  std::optional<WrongPeer> wrong_peer_among(const std::vector<std::int32_t>& waiters) const;
   std::optional<OmittedCall> omitted_among(const std::vector<std::int32_t>& group) const;
   /// Pairs of ranks of a group of which the first waits for a message from or to the second, which waits for the first
   /// in a collective call: neither can come to what the other one waits for, whatever other ranks do.

@@ -61,6 +61,15 @@ struct TagMismatch {
   bool other_communicator = false;
 };
 
+/// A rank waits for a message that was sent to another rank, or that another rank than the one it names has sent. Ranks
+/// of MPI_COMM_WORLD.
+struct WrongPeer {
+  std::int32_t from = -1, to = -1;  ///< the rank that has sent it, and the one that waits for it
+  std::int32_t named = -1;          ///< whom the one that is wrong has named instead of the other one
+  std::int32_t tag = 0;             ///< of the message
+  bool by_receiver = false;         ///< `to` has named it, not `from`
+};
+
 /// A rank has begun an epoch of a window, and another one does not make its call for it. Ranks of MPI_COMM_WORLD.
 struct EpochMismatch {
   std::int32_t waiter = -1, other = -1;
@@ -124,11 +133,13 @@ struct Finding {
   std::vector<std::int32_t> cycle;     ///< deadlock: each rank waits for the next one, the last one for the first
   std::optional<CollectiveMismatch> mismatch;
   std::optional<TagMismatch> tags;
+  std::optional<WrongPeer> wrong_peer;
   std::optional<EpochMismatch> epoch;
   std::optional<OmittedCall> omitted;
-  bool alone = false;     ///< unmatched message: the culprits wait in a send or receive that no other rank matches
-  double factor = 0;      ///< slow: how much longer than before the rank computes, compared with the others
-  double cpu_share = -1;  ///< slow: of one core, now; -1: not known
+  bool alone = false;        ///< unmatched message: the culprits wait in a send or receive that no other rank matches
+  bool partitioned = false;  ///< unmatched message: partitioned sends of the culprits that are started and received
+  double factor = 0;         ///< slow: how much longer than before the rank computes, compared with the others
+  double cpu_share = -1;     ///< slow: of one core, now; -1: not known
 
   std::optional<SlowPath> path;  ///< slow communication; the culprits are the ranks at its ends
 

@@ -6,6 +6,7 @@
 #include "telemetry/detector/detector.hpp"
 #include "telemetry/detector/rank_facts.hpp"
 #include "telemetry/detector/unmatched.hpp"
+#include "telemetry/waits/call_kind.hpp"
 
 namespace bestride::inline telemetry {
 
@@ -216,8 +217,34 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
     else if (auto probable = probable_deadlock())
       finding = std::move(*probable);
   }
+  if (Ranks senders = partitioned_senders(); finding.fault == Fault::communication_hang && !senders.empty()) {
+    finding.fault = Fault::unmatched_message;
+    finding.partitioned = true;
+    finding.culprits = std::move(senders);
+    finding.held_up = std::move(stuck);
+    std::erase_if(finding.held_up, [&](std::int32_t each) { return is_member(finding.culprits, each); });
+    finding.since = last_progress(finding.culprits);
+    finding.confidence = 0.7;  // or the library does not transfer what is ready
+  }
   const bool works = !elsewhere.empty() && now_ - finding.since < adapted(limits_.working);
   (works ? working_ : found).push_back(std::move(finding));
+}
+
+/// Those whose partitioned sends are started and received, and for which a rank waits: MPI_Pready of the sender lets
+/// them go on, which is not recorded.
+Ranks Detector::partitioned_senders() const {
+  Ranks senders;
+  for (const RankWaits& waits : graph_.ranks)
+    for (const ThreadWait& thread : waits.threads)
+      for (const WaitCondition& condition : thread.conditions) {
+        if (!condition.matched || condition.ranks.size() != 1) continue;
+        const std::string& function = function_name(condition.function);
+        if (function == "MPI_Psend_init") senders.push_back(waits.rank);
+        if (function == "MPI_Precv_init") senders.push_back(condition.ranks.front());
+      }
+  std::sort(senders.begin(), senders.end());
+  senders.erase(std::unique(senders.begin(), senders.end()), senders.end());
+  return senders;
 }
 
 bool Detector::call_back(const Ranks& ranks) {

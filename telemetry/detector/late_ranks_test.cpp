@@ -503,4 +503,37 @@ TEST_F(Detection, PollingRanksThatWaitForEachOther) {
   EXPECT_EQ(observe(2).at(0).fault, Fault::deadlock);
 }
 
+/// Rank 2 receives what rank 1 has begun to send in partitions, which that has not all marked ready.
+TEST_F(Detection, APartitionedSendThatDoesNotEnd) {
+  job.request(1, "MPI_Psend_init", 2);
+  job.call(1, "MPI_Wait");
+  job.request(2, "MPI_Precv_init", 1);
+  job.call(2, "MPI_Wait");
+  job.ranks[1].peers.push_back({no_index, 2, 1, 8, 0, 0});
+  job.ranks[2].peers.push_back({no_index, 1, 0, 0, 1, 8});
+  for (const int rank : {0, 3}) job.collective(rank, "MPI_Barrier");
+  const Finding found = expect_one(observe(12), Fault::unmatched_message, Ranks{1});
+  EXPECT_TRUE(found.partitioned);
+  EXPECT_LT(found.confidence, 0.8);
+}
+
+/// Rank 2 waits for the end of its thread that receives messages, which is sent none. The thread may be told otherwise.
+TEST_F(PatientDetection, AThreadThatSleepsBesideAnotherOneInACall) {
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");
+  job.call(2, "MPI_Recv", any_rank);
+  ThreadSnapshot server = thread(2);
+  server.slot = 1;
+  server.tid = 202;
+  server.state = 'S';
+  thread(2).in_mpi = false;
+  thread(2).current.reset();
+  thread(2).state = 'S';
+  thread(2).channel = "futex_wait_queue";
+  job.ranks[2].threads.push_back(server);
+  EXPECT_TRUE(observe(55).empty());
+  ASSERT_EQ(detector.working().size(), 1u);
+  EXPECT_EQ(detector.working()[0].culprits, Ranks{2});
+  EXPECT_TRUE(expect_one(observe(10), Fault::unmatched_message, Ranks{2}).alone);
+}
+
 }  // namespace

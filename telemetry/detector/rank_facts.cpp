@@ -5,6 +5,7 @@
 
 #include "telemetry/record/process_wait.hpp"
 #include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/message_numbers.hpp"
 
 namespace bestride::inline telemetry {
 
@@ -45,6 +46,16 @@ bool is_held(const RankSnapshot& rank) {
 bool is_in_call(const RankSnapshot& rank) {
   return std::any_of(rank.threads.begin(), rank.threads.end(),
                      [](const ThreadSnapshot& t) { return t.in_mpi || (t.polling && t.polled_known); });
+}
+
+bool sleeps_beside_calls(const RankSnapshot& rank) {
+  bool sleeps = false;
+  for (const ThreadSnapshot& thread : rank.threads) {
+    if (thread.in_mpi || thread.polling || is_idle_slot(rank, thread)) continue;
+    if (thread.state != 'S' || !is_lock(thread.channel)) return false;
+    sleeps = true;
+  }
+  return sleeps && !rank.may_be_helped && is_in_call(rank);
 }
 
 bool is_in(const RankSnapshot& rank, const char* function) {

@@ -21,6 +21,9 @@ double seconds_since_call(const RankSnapshot& rank, double most);
 bool is_moving(const RankSnapshot& rank);
 /// In a call, or it polls, and what it polls is known.
 bool is_in_call(const RankSnapshot& rank);
+/// A thread is in a call, and each one outside MPI waits for a lock, a condition or the end of a thread, as one that
+/// waits for the thread which receives messages.
+bool sleeps_beside_calls(const RankSnapshot& rank);
 bool is_in(const RankSnapshot& rank, const char* function);
 /// It is in MPI_Abort, or that has returned, as that of MPICH does in some versions.
 bool has_aborted(const RankSnapshot& rank);

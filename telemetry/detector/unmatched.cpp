@@ -15,6 +15,9 @@ namespace {
 /// are all of those in its snapshot, which reach back further.
 constexpr std::size_t last_calls = 16;
 
+/// Messages that a rank must have received from another one before they count as usual.
+constexpr std::int64_t usual_messages = 2;
+
 std::uint64_t uid_of(const RankSnapshot& rank, std::uint32_t communicator) {
   const CommunicatorSnapshot* const known = rank.communicator(communicator);
   return known ? known->uid : 0;
@@ -38,11 +41,40 @@ bool is_probe(std::uint16_t function) {
   return name.find("probe") != std::string::npos || name.find("Probe") != std::string::npos;
 }
 
-/// Calls visit(Envelope) for the messages of this kind in which a thread is, or for which one waits or polls.
+/// The messages from or to `peer` that `rank` has counted: sends that have returned, and receives that were posted.
+std::optional<std::int64_t> counted(const RankSnapshot& rank, const RankSnapshot& peer, bool sends) {
+  std::optional<std::int64_t> messages;
+  for (const PeerSnapshot& known : rank.peers) {
+    const CommunicatorSnapshot* const in =
+        known.communicator == no_index ? nullptr : rank.communicator(known.communicator);
+    const std::int32_t number = in ? rank_in(peer, in->uid, rank) : peer.world_rank;
+    if (static_cast<std::int32_t>(known.rank) == number)
+      messages =
+          messages.value_or(0) + static_cast<std::int64_t>(sends ? known.sent_messages : known.received_messages);
+  }
+  return messages;
+}
+
+/// Calls visit(message) for the sends of a rank that its snapshot has, the newest first, until it returns true.
+template <class Visit>
+bool find_send(const RankSnapshot& sender, Visit visit) {
+  bool found = false;
+  const auto look = [&](const Message& message) {
+    found = found || (message.kind == CallKind::send && message.peer >= 0 && visit(message));
+  };
+  for (const ThreadSnapshot& thread : sender.threads)
+    if (thread.current) each_message(*thread.current, look);
+  for (const ThreadSnapshot& thread : sender.threads)
+    for (std::size_t i = thread.finished.size(); i > 0 && !found; --i) each_message(thread.finished[i - 1], look);
+  return found;
+}
+
+/// Calls visit(Envelope, bytes) for the messages of this kind in which a thread is, or for which one waits or polls.
 template <class Visit>
 void each_awaited(const RankSnapshot& rank, CallKind kind, Visit visit) {
   const auto add = [&](const Message& message) {
-    if (message.kind == kind) visit(Envelope{uid_of(rank, message.communicator), message.peer, message.tag});
+    if (message.kind == kind)
+      visit(Envelope{uid_of(rank, message.communicator), message.peer, message.tag}, message.bytes);
   };
   for (const ThreadSnapshot& thread : rank.threads) {
     if (thread.current) each_message(*thread.current, add);
@@ -97,7 +129,9 @@ class Sections {
 }  // namespace
 
 Receives::Receives(const RankSnapshot& receiver) : receiver_(receiver) {
-  each_awaited(receiver, CallKind::receive, [this](const Envelope& awaited) { awaited_.push_back(awaited); });
+  each_awaited(receiver, CallKind::receive, [this](const Envelope& awaited, std::uint64_t bytes) {
+    awaited_.push_back({awaited, bytes});
+  });
 }
 
 void Receives::find_posted() {
@@ -121,62 +155,138 @@ bool Receives::has_taken(std::uint64_t uid, std::int32_t from, std::int32_t tag)
 
 std::int64_t Receives::missing_from(const RankSnapshot& sender) const {
   if (receiver_.other_receives > 0 || sender.other_sends > 0 || receiver_.peers_dropped > 0) return -1;
-  std::int64_t missing = 0;
-  bool counted = false;
-  const auto add = [&](const RankSnapshot& rank, const RankSnapshot& peer, std::int64_t sign) {
-    for (const PeerSnapshot& known : rank.peers) {
-      const CommunicatorSnapshot* const in =
-          known.communicator == no_index ? nullptr : rank.communicator(known.communicator);
-      const std::int32_t number = in ? rank_in(peer, in->uid, rank) : peer.world_rank;
-      if (static_cast<std::int32_t>(known.rank) != number) continue;
-      counted = true;
-      missing += sign * static_cast<std::int64_t>(sign > 0 ? known.sent_messages : known.received_messages);
-    }
-  };
-  add(sender, receiver_, 1);
-  if (!counted) return -1;
-  add(receiver_, sender, -1);
-  // A receive is counted when it is posted.
+  const std::optional<std::int64_t> sent = counted(sender, receiver_, /*sends=*/true);
+  return sent ? *sent - received_from(sender) : -1;
+}
+
+std::int64_t Receives::pending_from(const RankSnapshot& sender) const {
+  std::int64_t pending = 0;
   for (const RequestSnapshot& request : receiver_.requests)
     each_message(request, [&](const Message& message) {
-      if (message.kind == CallKind::receive && message.peer >= 0 &&
-          message.peer == rank_in(sender, uid_of(receiver_, message.communicator), receiver_))
-        ++missing;
+      pending += message.kind == CallKind::receive && message.peer >= 0 &&
+                 message.peer == rank_in(sender, uid_of(receiver_, message.communicator), receiver_);
     });
-  return missing;
+  return pending;
+}
+
+std::int64_t Receives::received_from(const RankSnapshot& sender) const {
+  return counted(receiver_, sender, /*sends=*/false).value_or(0) - pending_from(sender);
 }
 
 std::optional<TagMismatch> Receives::find_mismatch(const RankSnapshot& sender, bool any_communicator) {
-  const auto is_from = [&](const Envelope& awaited) {
+  const auto is_from = [&](const Awaited& awaited) {
     return awaited.peer == any_rank || awaited.peer == rank_in(sender, awaited.uid, receiver_);
   };
   if (std::none_of(awaited_.begin(), awaited_.end(), is_from)) return std::nullopt;
   const std::int64_t missing = missing_from(sender);
-  const auto mismatch = [&](const Message& sent) -> std::optional<TagMismatch> {
-    const std::uint64_t uid = uid_of(sender, sent.communicator);
-    if (sent.kind != CallKind::send || uid == 0 || sent.peer != rank_in(receiver_, uid, sender)) return std::nullopt;
-    if (has_taken(uid, rank_in(sender, uid, receiver_), sent.tag)) return std::nullopt;
-    std::optional<TagMismatch> found;
-    for (const Envelope& awaited : awaited_)
-      if (is_from(awaited) &&
-          (awaited.uid == uid || (any_communicator && awaited.peer != any_rank && tags_match(sent.tag, awaited.tag))))
-        if (!found || awaited.uid == uid)
-          found = TagMismatch{sender.world_rank, receiver_.world_rank, sent.tag, awaited.tag, awaited.uid != uid};
-    return found;
-  };
-  std::optional<TagMismatch> found;
-  const auto look = [&](const Message& sent) {
-    if (!found) found = mismatch(sent);
+  // Messages to the receiver for which it has posted no receive.
+  std::vector<Message> present, past;  // the newest first
+  const auto add_to = [&](std::vector<Message>& messages) {
+    return [&](const Message& sent) {
+      const std::uint64_t uid = uid_of(sender, sent.communicator);
+      if (sent.kind == CallKind::send && uid != 0 && sent.peer == rank_in(receiver_, uid, sender) &&
+          !has_taken(uid, rank_in(sender, uid, receiver_), sent.tag))
+        messages.push_back(sent);
+    };
   };
   for (const ThreadSnapshot& thread : sender.threads)
-    if (thread.current) each_message(*thread.current, look);
-  if (missing == 0) return found;
+    if (thread.current) each_message(*thread.current, add_to(present));
   for (const ThreadSnapshot& thread : sender.threads) {
     const std::size_t count = thread.finished.size();
-    const std::size_t calls = missing > 0 ? count : std::min(count, last_calls);
-    for (std::size_t i = count; i > count - calls && !found; --i) each_message(thread.finished[i - 1], look);
+    const std::size_t calls = missing == 0 ? 0 : missing > 0 ? count : std::min(count, last_calls);
+    for (std::size_t i = count; i > count - calls; --i) each_message(thread.finished[i - 1], add_to(past));
   }
+  // More than are missing have been received by calls whose envelope is not known.
+  if (missing > 0 && past.size() > static_cast<std::size_t>(missing)) past.resize(static_cast<std::size_t>(missing));
+  std::vector<Message> sends = present;
+  sends.insert(sends.end(), past.begin(), past.end());
+  if (missing > 0) std::reverse(sends.begin(), sends.end());
+  std::optional<TagMismatch> best;
+  int best_fit = 0;
+  for (const Message& sent : sends)
+    for (const Awaited& awaited : awaited_) {
+      const std::uint64_t uid = uid_of(sender, sent.communicator);
+      const bool same = awaited.uid == uid;
+      if (!is_from(awaited) ||
+          !(same || (any_communicator && awaited.peer != any_rank && tags_match(sent.tag, awaited.tag))))
+        continue;
+      const int fit = (same ? 4 : 1) + (awaited.bytes == sent.bytes                        ? 2
+                                        : awaited.bytes == 0 || awaited.bytes > sent.bytes ? 1
+                                                                                           : 0);
+      if (fit <= best_fit) continue;
+      best_fit = fit;
+      best = TagMismatch{sender.world_rank, receiver_.world_rank, sent.tag, awaited.tag, !same};
+    }
+  return best;
+}
+
+std::optional<WrongPeer> Receives::find_wrong_peer(const RankSnapshot& sender, const Members& members) {
+  if (receiver_.other_receives > 0 || receiver_.peers_dropped > 0 || sender.peers_dropped > 0) return std::nullopt;
+  const std::int64_t before = received_from(sender);
+  for (const Awaited& awaited : awaited_) {
+    if (awaited.uid == 0 || awaited.peer < 0 || awaited.peer != rank_in(sender, awaited.uid, receiver_)) continue;
+    const bool never = before == 0 && counted(sender, receiver_, /*sends=*/true).value_or(0) == 0;
+    const auto found = before >= usual_messages ? find_wrong_destination(sender, awaited, members)
+                       : never                  ? find_wrong_source(sender, awaited, members)
+                                                : std::nullopt;
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<WrongPeer> Receives::find_wrong_destination(const RankSnapshot& sender, const Awaited& awaited,
+                                                          const Members& members) const {
+  std::optional<WrongPeer> found;
+  std::vector<std::int32_t> seen;
+  find_send(sender, [&](const Message& sent) {
+    const CommunicatorSnapshot* const on = sender.communicator(sent.communicator);
+    if (!on || on->uid != awaited.uid || !tags_match(sent.tag, awaited.tag) ||
+        std::find(seen.begin(), seen.end(), sent.peer) != seen.end())
+      return false;
+    seen.push_back(sent.peer);
+    const RankSnapshot* const other = members.find(members.world_rank(*on, sent.peer));
+    if (!other || other == &receiver_ || other == &sender || other->other_receives > 0 || other->peers_dropped > 0 ||
+        counted(*other, sender, /*sends=*/false).value_or(0) > 0 ||
+        Receives(*other).has_taken(awaited.uid, rank_in(sender, awaited.uid, *other), sent.tag))
+      return false;
+    found = WrongPeer{sender.world_rank, receiver_.world_rank, other->world_rank, sent.tag, false};
+    return true;
+  });
   return found;
+}
+
+std::optional<WrongPeer> Receives::find_wrong_source(const RankSnapshot& named, const Awaited& awaited,
+                                                     const Members& members) const {
+  for (const PeerSnapshot& peer : receiver_.peers) {
+    const CommunicatorSnapshot* const on =
+        peer.communicator == no_index ? nullptr : receiver_.communicator(peer.communicator);
+    const auto number = static_cast<std::int32_t>(peer.rank);
+    const RankSnapshot* const other = members.find(on ? members.world_rank(*on, number) : number);
+    if (!other || other == &named || other == &receiver_ || received_from(*other) < usual_messages) continue;
+    const std::int32_t by_receiver = rank_in(*other, awaited.uid, receiver_);
+    const std::int32_t by_sender = rank_in(receiver_, awaited.uid, *other);
+    if (std::any_of(awaited_.begin(), awaited_.end(),
+                    [&](const Awaited& each) { return each.uid == awaited.uid && each.peer == by_receiver; }))
+      continue;
+    // A send in which it is has not been counted.
+    std::int64_t unreceived =
+        counted(*other, receiver_, /*sends=*/true).value_or(0) - received_from(*other) - pending_from(*other);
+    for (const ThreadSnapshot& thread : other->threads)
+      if (thread.current && may_block(thread.current->function, false))
+        each_message(*thread.current, [&](const Message& sent) {
+          unreceived +=
+              sent.kind == CallKind::send && sent.peer == by_sender && uid_of(*other, sent.communicator) == awaited.uid;
+        });
+    std::optional<WrongPeer> found;
+    find_send(*other, [&](const Message& sent) {
+      if (sent.peer != by_sender || uid_of(*other, sent.communicator) != awaited.uid || unreceived-- <= 0) return false;
+      if (tags_match(sent.tag, awaited.tag))
+        found = WrongPeer{other->world_rank, receiver_.world_rank, named.world_rank, sent.tag, true};
+      return found.has_value();
+    });
+    if (found) return found;
+  }
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const RankSnapshot& peer, bool receives) {
@@ -184,7 +294,7 @@ std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const Ra
   const CallKind own = receives ? CallKind::receive : CallKind::send;
   const CallKind other = receives ? CallKind::send : CallKind::receive;
   std::vector<Envelope> missing;  // as `peer` names it
-  each_awaited(waiter, own, [&](const Envelope& awaited) {
+  each_awaited(waiter, own, [&](const Envelope& awaited, std::uint64_t) {
     if (awaited.uid != 0 && awaited.peer >= 0 && awaited.peer == rank_in(peer, awaited.uid, waiter))
       missing.push_back({awaited.uid, rank_in(waiter, awaited.uid, peer), awaited.tag});
   });

@@ -27,9 +27,16 @@ class Receives {
   explicit Receives(const RankSnapshot& receiver);
 
   /// A message of `sender` for which the receiver has posted no receive, while it waits for one from `sender` with
-  /// another tag on that communicator, or, with `any_communicator`, with that tag on another one. The newest one; empty
-  /// if there is none that is known.
+  /// another tag on that communicator, or, with `any_communicator`, with that tag on another one. Of several, one of
+  /// the amount that the receiver expects, and of those the oldest one; the newest one if it is not known how many of
+  /// the messages were received. Empty if there is none that is known.
   std::optional<TagMismatch> find_mismatch(const RankSnapshot& sender, bool any_communicator);
+
+  /// The receiver waits for a message of `sender`. Not empty if it has received messages of `sender` before, and
+  /// `sender` has sent one with this tag on this communicator to a rank that never receives from it; or if `sender` has
+  /// never sent it a message, and another rank, whose messages it has received before, has sent it one with this tag,
+  /// for which it has posted no receive. So whom a rank names always tells which of them is wrong.
+  std::optional<WrongPeer> find_wrong_peer(const RankSnapshot& sender, const Members& members);
 
  private:
   struct Hash {
@@ -39,15 +46,26 @@ class Receives {
              0x9e3779b97f4a7c15;
     }
   };
+  struct Awaited : Envelope {
+    std::uint64_t bytes;  ///< 0: not known
+  };
   void find_posted();
   bool has_taken(std::uint64_t uid, std::int32_t from, std::int32_t tag);
   /// The messages of `sender` that were not received yet; -1: not known, some calls are not counted by peer.
   std::int64_t missing_from(const RankSnapshot& sender) const;
+  /// Receives from `sender` that are posted and not complete.
+  std::int64_t pending_from(const RankSnapshot& sender) const;
+  /// Receives from `sender` that are complete.
+  std::int64_t received_from(const RankSnapshot& sender) const;
+  std::optional<WrongPeer> find_wrong_destination(const RankSnapshot& sender, const Awaited& awaited,
+                                                  const Members& members) const;
+  std::optional<WrongPeer> find_wrong_source(const RankSnapshot& named, const Awaited& awaited,
+                                             const Members& members) const;
 
   const RankSnapshot& receiver_;
   /// Finished, present and requests; found when there is a message to look for.
   std::optional<std::unordered_set<Envelope, Hash>> posted_;
-  std::vector<Envelope> awaited_;  ///< those in which a thread is, or for which one waits
+  std::vector<Awaited> awaited_;  ///< those in which a thread is, or for which one waits
 };
 
 /// A rank in a collective call is `peer` of a message for which `waiter` waits, in one of its calls: to receive it, or

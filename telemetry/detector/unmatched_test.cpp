@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verdicts about messages between two ranks, and about ranks that poll.
+#include <map>
+#include <utility>
+
 #include "telemetry/detector/detection_fixture.hpp"
 
 using namespace bestride;
@@ -369,6 +372,128 @@ TEST_F(Messages, AMessageThatHasArrivedExplainsNothing) {
   const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{3});
   ASSERT_TRUE(found.tags);
   EXPECT_EQ(found.tags->sent, 5);
+}
+
+/// Rank 2 has sent messages for later steps after one with another tag.
+TEST_F(Messages, TheOldestOfSeveralMessagesWithOtherTags) {
+  in_barrier({0, 1});
+  for (const int tag : {35, 36}) {
+    finished(2, "MPI_Send", 3, tag);
+    finished(3, "MPI_Recv", 2, tag);
+  }
+  for (const int tag : {1037, 38, 39}) finished(2, "MPI_Send", 3, tag);
+  count(2, 3, 5, 2);
+  receive(3, 2, 37);
+  receive(2, 3, 40);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{2});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 1037);
+}
+
+TEST_F(Messages, TheAmountTellsWhichMessageHasTheWrongTag) {
+  in_barrier({0, 1});
+  for (const auto& [tag, bytes] : {std::pair(4, 8u), std::pair(1037, 800u), std::pair(38, 8000u)}) {
+    finished(2, "MPI_Send", 3, tag);
+    thread(2).finished.back().bytes = bytes;
+  }
+  count(2, 3, 3, 0);
+  receive(3, 2, 37);
+  thread(3).current->bytes = 800;
+  receive(2, 3, 40);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{2});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 1037);
+}
+
+/// The first message was received by a call that does not show what it receives.
+TEST_F(Messages, OnlyAsManyMessagesAsAreMissingMayHaveAnotherTag) {
+  in_barrier({0, 1});
+  for (const int tag : {1, 2, 3}) finished(2, "MPI_Send", 3, tag);
+  finished(3, "MPI_Start", no_rank, no_tag);
+  count(2, 3, 3, 2);
+  receive(3, 2, 37);
+  receive(2, 3, 40);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{2});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 3);
+}
+
+/// Each rank sends to the next one and receives from the one before. Rank 2 waits in its eighth step; the others have
+/// gone on as far as that lets them.
+class Ring : public Messages {
+ protected:
+  struct Steps {
+    bool exchange = true;  ///< by MPI_Sendrecv; else by MPI_Isend and MPI_Recv
+    bool numbered = true;  ///< the tag is the number of the step
+    int source = 1;        ///< that rank 2 names in its eighth step
+    int destination = 2;   ///< that rank 1 has named in its eighth step
+  };
+  void run(const Steps& how) {
+    constexpr int done[] = {9, 10, 7, 8};
+    for (int rank = 0; rank < 4; ++rank) {
+      const int from = (rank + 3) % 4, steps = done[rank];
+      const auto tag = [&](int step) { return how.numbered ? step : 1; };
+      const auto to = [&](int step) { return rank == 1 && step == 7 ? how.destination : (rank + 1) % 4; };
+      const int source = rank == 2 ? how.source : from;
+      std::map<int, std::uint64_t> sent;
+      for (int step = 0; step < steps + !how.exchange; ++step) {
+        finished(rank, "MPI_Isend", to(step), tag(step));
+        ++sent[to(step)];
+        if (step < steps) finished(rank, "MPI_Recv", from, tag(step));
+      }
+      if (how.exchange) {
+        CallSnapshot& call = job.call(rank, "MPI_Sendrecv", to(steps));
+        call.second_peer = source;
+        call.tag = call.second_tag = tag(steps);
+      } else {
+        receive(rank, source, tag(steps));
+      }
+      for (const auto& [peer, messages] : sent)
+        job.ranks[static_cast<std::size_t>(rank)].peers.push_back(
+            {no_index, static_cast<std::uint32_t>(peer), messages, 8 * messages, 0, 0});
+      job.ranks[static_cast<std::size_t>(rank)].peers.push_back({no_index, static_cast<std::uint32_t>(from), 0, 0,
+                                                                 static_cast<std::uint64_t>(steps),
+                                                                 static_cast<std::uint64_t>(8 * steps)});
+    }
+  }
+  void expect_wrong_peer(int culprit, int from, int to, int named) {
+    const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{culprit});
+    ASSERT_TRUE(found.wrong_peer);
+    EXPECT_EQ(found.wrong_peer->from, from);
+    EXPECT_EQ(found.wrong_peer->to, to);
+    EXPECT_EQ(found.wrong_peer->named, named);
+    EXPECT_EQ(found.wrong_peer->by_receiver, culprit == to);
+  }
+};
+
+TEST_F(Ring, AnExchangeWithTheWrongSource) {
+  run({.numbered = false, .source = 3});
+  expect_wrong_peer(2, 1, 2, 3);
+}
+TEST_F(Ring, AnExchangeWithTheWrongSourceInANumberedStep) {
+  run({.source = 3});
+  expect_wrong_peer(2, 1, 2, 3);
+}
+TEST_F(Ring, AReceiveFromTheWrongSource) {
+  run({.exchange = false, .numbered = false, .source = 3});
+  expect_wrong_peer(2, 1, 2, 3);
+}
+TEST_F(Ring, AnExchangeWithTheWrongDestination) {
+  run({.destination = 3});
+  expect_wrong_peer(1, 1, 2, 3);
+}
+TEST_F(Ring, ASendToTheWrongDestination) {
+  run({.exchange = false, .destination = 0});
+  expect_wrong_peer(1, 1, 2, 0);
+}
+
+/// Rank 3 has received from rank 1 before, so that its message may be for a later call.
+TEST_F(Ring, AMessageForARankThatAlsoReceivesFromTheSender) {
+  run({.destination = 3});
+  finished(1, "MPI_Isend", 3, 100);
+  finished(3, "MPI_Recv", 1, 100);
+  count(1, 3, 1, 1);
+  EXPECT_FALSE(expect_one(observe(2), Fault::unmatched_message, Ranks{1}).wrong_peer);
 }
 
 }  // namespace

@@ -176,6 +176,22 @@ std::optional<TagMismatch> Detector::tag_mismatch_among(const Ranks& waiters, bo
   return std::nullopt;
 }
 
+/// A message that one of `waiters` waits for and that was sent to another rank, or by another one.
+std::optional<WrongPeer> Detector::wrong_peer_among(const Ranks& waiters) const {
+  std::optional<Members> members;
+  for (const std::int32_t waiter : waiters)
+    for (const ThreadWait& thread : graph_.find(waiter)->threads)
+      for (const WaitCondition& condition : thread.conditions) {
+        if (!condition.required || !condition.receives || condition.ranks.size() != 1 || !is_message(condition))
+          continue;
+        const RankSnapshot* const sender = rank(condition.ranks.front());
+        if (!sender || sender->world_rank == waiter) continue;
+        if (!members) members.emplace(ranks_);
+        if (const auto found = Receives(*rank(waiter)).find_wrong_peer(*sender, *members)) return found;
+      }
+  return std::nullopt;
+}
+
 /// A collective call that a rank of `group`, which waits for a message, has left out, and in which a rank waits for it.
 std::optional<OmittedCall> Detector::omitted_among(const Ranks& group) const {
   std::set<const void*> visited;
@@ -254,6 +270,7 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   if (contradictions.empty()) finding.tags = tag_mismatch_among(found.group, certain, /*any_communicator=*/false);
   if (contradictions.empty() && certain && !finding.tags)
     finding.tags = tag_mismatch_among(found.group, certain, /*any_communicator=*/true);
+  finding.wrong_peer = wrong_peer_among(found.group);
   const Ranks silent = silent_partners(cycle);
   // Other ranks that do not go on have a part in it, although the ranks of the group do not wait for them.
   Ranks stuck = diagnosis_.deadlocked;
@@ -267,12 +284,19 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   if (wrong_group) {
     finding.tags.reset();
     finding.omitted.reset();
+    finding.wrong_peer.reset();
     explain(finding, epochs);
   } else if (finding.omitted) {
     finding.fault = Fault::mismatch;
     finding.culprits = {finding.omitted->by};
     finding.tags.reset();
+    finding.wrong_peer.reset();
     finding.confidence = 0.8;  // or its numbers of messages differ for another reason
+  } else if (finding.wrong_peer) {
+    finding.fault = Fault::unmatched_message;
+    finding.culprits = {finding.wrong_peer->by_receiver ? finding.wrong_peer->to : finding.wrong_peer->from};
+    finding.tags.reset();
+    finding.confidence = 0.8;  // or the ranks are in different phases, with other partners
   } else if (finding.tags) {
     finding.fault = Fault::unmatched_message;
     finding.culprits = {finding.tags->from};
@@ -328,7 +352,8 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
 double Detector::limit_of_wait(const RankWaits& waits) const {
   const bool polls =
       std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& thread) { return thread.polling; });
-  return polls || ranks_[waits.snapshot].may_be_helped ? limits_.working : 0;
+  const RankSnapshot& each = ranks_[waits.snapshot];
+  return polls || each.may_be_helped || sleeps_beside_calls(each) ? limits_.working : 0;
 }
 
 void Detector::find_deadlocks(std::vector<Finding>& found) {
@@ -349,7 +374,9 @@ void Detector::find_deadlocks(std::vector<Finding>& found) {
     // A rank of the cycle may wait for any of several, also for one that polls.
     for (const std::int32_t number : cycle.group)
       if (const RankWaits* const waits = graph_.find(number))
-        left = std::max(left, limit_of_wait(*waits) - served_idle(ranks_[waits->snapshot]));
+        // Without a limit the wait can't end by itself, whatever processors the ranks have.
+        if (const double limit = limit_of_wait(*waits); limit > 0)
+          left = std::max(left, limit - served_idle(ranks_[waits->snapshot]));
     if (left <= 0) {
       found.push_back(finding_of_cycle(cycle));
     } else if (shortest >= limits_.computation) {

@@ -3,11 +3,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -179,6 +181,37 @@ bool waits_for_a_lock(int pid, int tid) {
          process_status(pid, tid).state == 'S';
 }
 
+std::uint64_t signal_bit(int number) { return std::uint64_t{1} << (number - 1); }
+
+/// Signals, one bit each, that a timer or another program may send to let a program go on. Not those of faults and of
+/// ends, which runtime systems catch, too, not SIGUSR1, which MPICH catches in each rank, and not those of CPU time,
+/// which a thread that waits does not use. That a timer is armed is not required, because alarm() does not show.
+std::uint64_t waking_signals(bool has_children) {
+  std::uint64_t signals = has_children ? signal_bit(SIGCHLD) : 0;
+  for (const int number : {SIGALRM, SIGUSR2, SIGIO}) signals |= signal_bit(number);
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) signals |= signal_bit(number);
+  return signals;
+}
+
+/// A handler of one of `signals` may run in this thread, as one that posts a semaphore.
+bool may_handle(int pid, int tid, std::uint64_t signals) {
+  std::istringstream status(content(folder_of(pid) + "/task/" + std::to_string(tid) + "/status"));
+  std::uint64_t caught = 0, blocked = 0;
+  for (std::string line; std::getline(status, line);) {
+    const auto mask_after = [&line](std::string_view name, std::uint64_t& mask) {
+      if (line.starts_with(name)) mask = std::strtoull(line.c_str() + name.size(), nullptr, 16);
+    };
+    mask_after("SigBlk:", blocked);
+    mask_after("SigCgt:", caught);
+  }
+  return (caught & ~blocked & signals) != 0;
+}
+
+/// Not known of a thread that waits for a lock without a limit of time if a handler may release it.
+bool may_go_on(int pid, int tid, std::uint64_t signals) {
+  return !is_of_transport(pid, tid) && (!waits_for_a_lock(pid, tid) || may_handle(pid, tid, signals));
+}
+
 /// Adds what the processes below `pid` do. False if there are too many of them.
 bool add_children(const std::vector<int>& children, std::size_t& seen, ProcessWait& wait) {
   for (const int child : children) {
@@ -216,7 +249,7 @@ ProcessWait process_wait(int pid, int tid) {
     return !wait.may_be_served;
   });
   each_number(folder_of(pid) + "/task", [&](int thread) {
-    wait.may_go_on = !waits_for_a_lock(pid, thread) && !is_of_transport(pid, thread);
+    wait.may_go_on = may_go_on(pid, thread, waking_signals(!children.empty()));
     return !wait.may_go_on;
   });
   std::size_t seen = 0;
@@ -226,9 +259,9 @@ ProcessWait process_wait(int pid, int tid) {
 
 bool other_threads_may_go_on(int pid, const std::vector<int>& known) {
   bool may = false;
+  const std::uint64_t signals = waking_signals(!children_of(pid).empty());
   each_number(folder_of(pid) + "/task", [&](int thread) {
-    may = std::find(known.begin(), known.end(), thread) == known.end() && !is_of_transport(pid, thread) &&
-          !waits_for_a_lock(pid, thread);
+    may = std::find(known.begin(), known.end(), thread) == known.end() && may_go_on(pid, thread, signals);
     return !may;
   });
   return may;

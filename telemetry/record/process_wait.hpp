@@ -14,8 +14,8 @@ struct ProcessWait {
   /// A thread or a child process waits for what another program, a person or a device may send: a connection, a
   /// terminal, a GPU. False if all of them wait for a lock, a pipe, a file system, time or a child process.
   bool may_be_served = false;
-  /// Not all of its threads wait for locks or conditions of the process alone without a limit of time, so that it may
-  /// go on. Also if that is not known.
+  /// It may go on: not all of its threads wait for locks or conditions of the process alone without a limit of time, or
+  /// the handler of a signal may end the wait. Also if that is not known.
   bool may_go_on = false;
   /// Changes whenever a process below this one begins, ends, computes, sleeps, reads or writes.
   std::uint64_t children = 0;
@@ -28,11 +28,11 @@ struct ProcessWait {
 /// or a device sends something.
 bool waits_for_this_host(const std::string& channel);
 
-/// Reads about four files for each thread and child process. `tid`: the thread to describe.
+/// Reads about five files for each thread and child process. `tid`: the thread to describe.
 ProcessWait process_wait(int pid, int tid);
 
-/// True if a thread of the process besides `known`, and besides those of the MPI library's transport, does not wait for
-/// a lock without a limit of time, so that it may go on by itself. Reads about four files for each thread.
+/// True if a thread of the process besides `known`, and besides those of the MPI library's transport, may go on by
+/// itself, as ProcessWait::may_go_on says. Reads about five files for each thread.
 bool other_threads_may_go_on(int pid, const std::vector<int>& known);
 
 }  // namespace bestride::inline telemetry

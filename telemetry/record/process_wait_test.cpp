@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -172,6 +173,36 @@ TEST_F(Waits, ALockOfItsOwnForEver) {
     pthread_mutex_lock(&mutex);
   });
   EXPECT_TRUE(shared.wait("wait for a lock").may_go_on);
+}
+
+/// A handler may post the semaphore, when a timer or another program sends its signal.
+TEST_F(Waits, ASemaphoreThatAHandlerMayPost) {
+  const auto may_go_on = [](int caught, bool blocked = false, bool has_a_child = false) {
+    const Child child([=] {
+      struct sigaction action {};
+      action.sa_handler = [](int) {};
+      sigaction(caught, &action, nullptr);
+      sigset_t set;
+      sigemptyset(&set);
+      sigaddset(&set, caught);
+      if (blocked) sigprocmask(SIG_BLOCK, &set, nullptr);
+      if (has_a_child && fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sleep(1000);
+      }
+      sem_t semaphore;
+      sem_init(&semaphore, 0, 0);
+      while (sem_wait(&semaphore) != 0) {
+      }
+    });
+    return child.wait("wait for a lock").may_go_on;
+  };
+  for (const int number : {SIGALRM, SIGUSR2, SIGIO, SIGRTMIN, SIGRTMAX}) {
+    EXPECT_TRUE(may_go_on(number)) << number;
+    EXPECT_FALSE(may_go_on(number, true)) << number;
+  }
+  for (const int number : {SIGSEGV, SIGTERM, SIGINT, SIGUSR1, SIGCHLD}) EXPECT_FALSE(may_go_on(number)) << number;
+  EXPECT_TRUE(may_go_on(SIGCHLD, false, true));
 }
 
 /// UCX has such a thread in each rank.

@@ -183,6 +183,18 @@ std::optional<std::int32_t> MessageNumbers::ahead(const RankSnapshot& rank, cons
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(number) - static_cast<std::uint32_t>(begun));
 }
 
+bool MessageNumbers::is_later_than_calls(const RankSnapshot& rank, const NumberedMessage& message,
+                                         const RankSnapshot& peer, std::int64_t operations) {
+  const std::int64_t ahead = this->ahead(rank, message, peer).value_or(0);
+  if (ahead <= operations) return false;
+  // Earlier messages that are still pending may have taken none, as for their tag.
+  std::int64_t pending = 0;
+  for (const Request& request : index_of(rank).pending_with(peer.world_rank))
+    pending += kind_of(request.second->function, false) == message.kind &&
+               (message.number == 0 || request.second->number < message.number);
+  return ahead - pending > operations;
+}
+
 bool MessageNumbers::is_surely_unmatched(const RankSnapshot& rank, const NumberedMessage& message,
                                          const RankSnapshot& peer) {
   const std::optional<std::int32_t> ahead = this->ahead(rank, message, peer);

@@ -49,6 +49,9 @@ class MessageNumbers {
   bool is_later(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer) {
     return ahead(rank, message, peer).value_or(0) > 0;
   }
+  /// The same if `peer` is in blocking calls with so many operations that match, which were not counted yet.
+  bool is_later_than_calls(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer,
+                           std::int64_t operations);
 
  private:
   /// Counted messages between a rank and one peer, a rank of MPI_COMM_WORLD.

@@ -210,19 +210,21 @@ class ThreadConditions {
   bool may_be_matched(const RankSnapshot& peer, const CommunicatorSnapshot& communicator, const Pending& mine,
                       CallKind kind) {
     if (communicator.uid == 0) return false;
-    bool found = false;
+    std::int64_t found = 0;
     const auto match = [&](const Message& other) {
       if (other.kind == kind || (other.peer != communicator.rank && other.peer != any_rank)) return;
       if (kind == CallKind::send ? !tags_match(mine.tag, other.tag) : !tags_match(other.tag, mine.tag)) return;
       const CommunicatorSnapshot* const its = peer.communicator(other.communicator);
-      found = found || (its && its->uid == communicator.uid);
+      found += its && its->uid == communicator.uid;
     };
+    // An operation that its rank has not completed yet, as one of the two of MPI_Sendrecv, may have been matched by an
+    // earlier message.
+    const NumberedMessage message{kind, mine.communicator, mine.tag, mine.number};
     each_current_message(peer, match);
-    if (found) return true;
+    if (found > 0 && (&peer == &rank_ || !job_.numbers.is_later_than_calls(rank_, message, peer, found))) return true;
+    found = 0;
     for (const RequestSnapshot& request : peer.requests) each_message(request, match);
-    // A request that its rank has not completed yet may have been matched by an earlier message.
-    return found &&
-           (&peer == &rank_ || !job_.numbers.is_later(rank_, {kind, mine.communicator, mine.tag, mine.number}, peer));
+    return found > 0 && (&peer == &rank_ || !job_.numbers.is_later(rank_, message, peer));
   }
   static bool is_in_mpi(const RankSnapshot& rank) {
     return rank.alive && std::any_of(rank.threads.begin(), rank.threads.end(),

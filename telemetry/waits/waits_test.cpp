@@ -179,6 +179,29 @@ TEST(Waits, SendrecvWaitsForBoth) {
   EXPECT_EQ(graph.ranks[0].threads[0].conditions[1].ranks, Ranks{2});
 }
 
+/// Rank 0 has received all that rank 1 had sent, and what it sends now, in a call whose receive does not end.
+TEST(Waits, TheSendOfAnExchangeMayHaveBeenReceived) {
+  SampleJob job(4);
+  CallSnapshot& mine = job.call(0, "MPI_Sendrecv", 2);
+  mine.second_peer = 1;
+  mine.tag = mine.second_tag = 5;
+  CallSnapshot& theirs = job.call(1, "MPI_Sendrecv", 0);
+  theirs.second_peer = 3;
+  theirs.tag = theirs.second_tag = 5;
+  const auto receive = [&job]() -> WaitCondition {
+    return find_waits(job.ranks).ranks[0].threads.at(0).conditions.at(1);
+  };
+  job.ranks[1].peers.push_back({no_index, 0, 7, 56, 0, 0});
+  job.ranks[0].peers.push_back({no_index, 1, 0, 0, 7, 56});
+  EXPECT_FALSE(receive().required);
+  EXPECT_TRUE(receive().matched);
+  ++job.ranks[0].peers[0].received_messages;
+  EXPECT_TRUE(receive().required);
+  // One of them may be for this receive, which has another tag.
+  job.request(0, "MPI_Irecv", 1).waiter = 0;
+  EXPECT_FALSE(receive().required);
+}
+
 TEST(Waits, ACallWithoutAPeerWaitsForNobody) {
   SampleJob job(2);
   job.call(0, "MPI_Recv", null_rank);

@@ -203,6 +203,23 @@ static void with_timer(double first, double period, double t, int pauses) {
 }
 static void slow_timer(double t) { with_timer(0.01, 0.01, t, 0); }
 static void slow_alarm(double t) { with_timer(t, 0, t, 1); }
+static sem_t posted_by_handler;
+static void post_semaphore(int number) {
+  if (number == SIGALRM) sem_post(&posted_by_handler);
+}
+static void slow_semaphore(double t) {
+  struct sigaction action, before;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = post_semaphore;
+  action.sa_flags = SA_RESTART;
+  sem_init(&posted_by_handler, 0, 0);
+  sigaction(SIGALRM, &action, &before);
+  struct itimerval timer = {{0, 0}, {(time_t)t, (suseconds_t)((t - (time_t)t) * 1e6) + 1}};
+  setitimer(ITIMER_REAL, &timer, NULL);
+  while (sem_wait(&posted_by_handler) != 0) continue;
+  sigaction(SIGALRM, &before, NULL);
+  sem_destroy(&posted_by_handler);
+}
 static void slow_file_lock(double t) {
   char name[64];
   snprintf(name, sizeof name, "lock.%d", rank);

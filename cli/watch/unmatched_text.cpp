@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch/unmatched_text.hpp"
+
+#include "cli/job/rank_list.hpp"
+#include "telemetry/waits/call_kind.hpp"
+
+namespace bestride::inline cli {
+namespace {
+
+std::string rank_text(std::int32_t rank) { return "rank " + std::to_string(rank); }
+
+std::string tags_text(const TagMismatch& tags) {
+  return rank_text(tags.from) + " sent " + rank_text(tags.to) + " a message with tag " + std::to_string(tags.sent) +
+         (tags.other_communicator ? " on another communicator than the one on which it is expected"
+                                  : ", but " + rank_text(tags.to) + " waits for tag " + std::to_string(tags.wanted));
+}
+
+std::string wrong_peer_text(const WrongPeer& peer) {
+  const std::string tag = std::to_string(peer.tag);
+  return peer.by_receiver ? rank_text(peer.to) + " waits for a message from " + rank_text(peer.named) + ", but " +
+                                rank_text(peer.from) + " has sent it one with tag " + tag
+                          : rank_text(peer.from) + " sent " + rank_text(peer.named) + " a message with tag " + tag +
+                                ", for which " + rank_text(peer.to) + " waits";
+}
+
+}  // namespace
+
+std::string unmatched_headline(const Finding& finding, const std::string& who) {
+  const bool one = finding.culprits.size() == 1;
+  if (finding.wrong_peer) return wrong_peer_text(*finding.wrong_peer);
+  if (finding.tags) return tags_text(*finding.tags);
+  if (finding.partitioned)
+    return who + (one ? " has" : " have") +
+           " started a partitioned send that does not end: some of its partitions are not marked ready (MPI_Pready)";
+  if (finding.alone) return who + (one ? " waits" : " wait") + " in a send or receive that no other rank matches";
+  return who + (one ? " has" : " have") + " left out a message that another rank waits for";
+}
+
+std::string unmatched_advice(const Finding& finding, const JobView& view) {
+  if (finding.partitioned)
+    return "look whether the rank calls MPI_Pready for each partition, after each start and before it waits";
+  for (const std::int32_t waiter : finding.held_up)
+    for (const std::int32_t culprit : finding.culprits)
+      if (const auto* const why = view.graph.edge(waiter, culprit);
+          finding.alone && !finding.wrong_peer && why && why->ordinal != 0)
+        return "look whether " + rank_text(culprit) + " leaves out " + function_name(why->function) +
+               ", in which others wait for it, or another rank leaves out its message; else compare destination, tag "
+               "and communicator of the send and of the receive";
+  return "compare destination, tag and communicator of the send and of the receive";
+}
+
+}  // namespace bestride::inline cli
