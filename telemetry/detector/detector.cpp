@@ -82,7 +82,9 @@ void Detector::update(const Observation& observation) {
       history.lost_before = lost_;
     }
     history.observed = now_;
-    if (rank.wait.holder != history.lock_holder || rank.use.sleeps != history.use.sleeps) history.lock_since = now_;
+    // Copying its stack wakes it.
+    const bool woken = rank.use.sleeps != history.use.sleeps && now_ - history.lock_since < limits_.certain;
+    if (rank.wait.holder != history.lock_holder || woken) history.lock_since = now_;
     history.lock_holder = rank.wait.holder;
     if (is_new) history.use = rank.use;
     if (const double seconds = now_ - history.used_at; rank.visible && seconds > 0.2) {

@@ -433,6 +433,8 @@ TEST_F(PatientLockedOut, ByARankThatWaitsForThem) {
   const Finding found = expect_one(observe(4), Fault::deadlock, Ranks{0});
   EXPECT_EQ(found.held_up, (Ranks{1, 2, 3}));
   EXPECT_EQ(found.cycle.size(), 2u);
+  for (const int rank : {1, 2, 3}) ++each(rank).use.sleeps;  // their stacks are copied
+  expect_one(observe(0.25), Fault::deadlock, Ranks{0});
 }
 
 TEST_F(PatientLockedOut, ByARankThatWaitsForAMessageOfOne) {
