@@ -380,7 +380,8 @@ void Detector::find_deadlocks(std::vector<Finding>& found) {
     // A rank of the cycle may wait for any of several, also for one that polls.
     for (const std::int32_t number : cycle.group)
       if (const RankWaits* const waits = graph_.find(number))
-        left = std::max(left, limit_of_wait(*waits) - served_idle(ranks_[waits->snapshot]));
+        if (const double limit = limit_of_wait(*waits); limit > 0)
+          left = std::max(left, limit - served_idle(ranks_[waits->snapshot]));
     if (left <= 0) {
       found.push_back(finding_of_cycle(cycle));
     } else if (shortest >= limits_.computation) {
