@@ -95,8 +95,9 @@ std::string calls_text(const ElfFile& file) {
   for (const auto* names : {&file.imports, &file.fortran_imports})
     for (const std::string& name : *names) {
       const std::string handling = handling_of(name);
-      accelerated += handling == "accelerate";
-      watched += !handling.empty() && handling != "accelerate";
+      const bool gains = handling == "accelerate" || handling == "collective";
+      accelerated += gains;
+      watched += !handling.empty() && !gains;
     }
   const std::string fortran =
       file.fortran_imports.empty() ? "" : " (" + std::to_string(file.fortran_imports.size()) + " by Fortran bindings)";

@@ -85,6 +85,12 @@ bool JobView::ended() const noexcept {
   return std::none_of(job.ranks.begin(), job.ranks.end(), [](const RankSnapshot& rank) { return rank.alive; });
 }
 
+std::string no_such_job_text(const std::string& selection) {
+  return "there is no record of a job '" + selection +
+         "'; give the name of a job, or the pid of one of its ranks or of its launcher ('bestride where' lists all "
+         "jobs)";
+}
+
 std::vector<JobSnapshot> select_jobs(std::vector<JobSnapshot> jobs, const std::string& selection) {
   if (selection.empty()) return jobs;
   const bool is_number = selection.size() < 10 && selection.find_first_not_of("0123456789") == std::string::npos;
@@ -105,10 +111,7 @@ Result<std::vector<JobView>> observe_jobs(const std::string& folder, const std::
   if (!first) return first.error();
   if (first->empty() && selection.empty()) return std::vector<JobView>{};
   const std::vector<JobSnapshot> before = select_jobs(std::move(*first), selection);
-  if (before.empty())
-    return Error{"there is no record of a job '" + selection +
-                 "'; give the name of a job, or the pid of one of its ranks or of its launcher ('bestride where' lists "
-                 "all jobs)"};
+  if (before.empty()) return Error{no_such_job_text(selection)};
   if (std::any_of(before.begin(), before.end(), [](const JobSnapshot& job) {
         return std::any_of(job.ranks.begin(), job.ranks.end(), [](const RankSnapshot& rank) { return rank.alive; });
       }))

@@ -42,6 +42,9 @@ void analyse(JobView& view);
 Result<std::vector<JobView>> observe_jobs(const std::string& folder, const std::string& selection,
                                           std::size_t finished_calls);
 
+/// Says that there is none, and what a selection may be.
+std::string no_such_job_text(const std::string& selection);
+
 /// The jobs that `selection` means, as above.
 std::vector<JobSnapshot> select_jobs(std::vector<JobSnapshot> jobs, const std::string& selection);
 

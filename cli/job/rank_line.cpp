@@ -73,12 +73,12 @@ std::string peer_text(const char* word, std::int32_t peer, std::int32_t tag) {
   return text;
 }
 
-/// "waits for a child process", "asleep", "blocked in read of /tmp/input (FIFO)"; "sleeping" if the system call is not
+/// "waits for a child process", "asleep", "waits in read of /tmp/input (FIFO)"; "sleeping" if the system call is not
 /// known.
 std::string sleep_text(const std::string& call) {
   if (call.empty()) return "sleeping";
   if (call == "sleep") return "asleep";
-  return call.starts_with("wait ") ? "waits" + call.substr(4) : "blocked in " + call;
+  return call.starts_with("wait ") ? "waits" + call.substr(4) : "waits in " + call;
 }
 
 /// "stopped (T)", "uninterruptible (D, nfs_wait)", "running (R)"; "" for a state that tells nothing. `call`: the system
@@ -125,8 +125,12 @@ std::string waits_text(const RankWaits& waits, unsigned slot) {
 /// The line of one rank, before lines are merged.
 class Line {
  public:
-  Line(const JobView& view, std::size_t index, CallSites& sites, const std::map<std::int32_t, std::string>& places)
+  Line(const JobView& view, std::size_t index, CallSites& sites, const std::map<std::int32_t, std::string>& places,
+       const std::vector<std::int32_t>* crashed)
       : view_(view), rank_(view.job.ranks[index]), activity_(view.activities[index]), sites_(sites), places_(places) {
+    followed_ = crashed && std::find(crashed->begin(), crashed->end(), rank_.world_rank) == crashed->end() &&
+                !rank_.end && rank_.wait_status >= 0 &&
+                (WTERMSIG(rank_.wait_status) == SIGKILL || WTERMSIG(rank_.wait_status) == SIGTERM);
     group_.ranks = {rank_.world_rank};
     group_.pid = rank_.pid;
     const auto& culprits = view.diagnosis.culprits;
@@ -185,7 +189,7 @@ class Line {
     since(thread_->last_left);
     rest(process_text(*thread_, polls, rank_.wait.call));
     last_call();
-    if (polls && thread_->polled_known) waits();
+    if ((polls && thread_->polled_known) || rank_.wait.holder != 0) waits();
   }
 
   void waits() {
@@ -200,7 +204,8 @@ class Line {
       return;
     }
     group_.urgent = true;
-    group_.state = gone_text(rank_);
+    group_.state = followed_ ? "ended by the launcher because of that, with " + signal_text(WTERMSIG(rank_.wait_status))
+                             : gone_text(rank_);
     if (!thread_) return;
     if (thread_->current) {
       rest("was in " + call_text(rank_, *thread_->current, sites_));
@@ -222,6 +227,7 @@ class Line {
   CallSites& sites_;
   const std::map<std::int32_t, std::string>& places_;
   const ThreadSnapshot* thread_;
+  bool followed_ = false;  ///< the launcher has ended it because another one has crashed
   RankGroup group_;
 };
 
@@ -343,11 +349,12 @@ std::string RankGroup::text() const {
 }
 
 std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites,
-                                   const std::map<std::int32_t, std::string>& places) {
+                                   const std::map<std::int32_t, std::string>& places,
+                                   const std::vector<std::int32_t>* crashed) {
   std::vector<RankGroup> groups;
   std::map<std::pair<std::string, std::string>, std::size_t> known;
   for (std::size_t i = 0; i < view.job.ranks.size(); ++i) {
-    RankGroup line = Line(view, i, sites, places).take();
+    RankGroup line = Line(view, i, sites, places, crashed).take();
     const auto [at, is_new] = known.try_emplace({line.state, line.rest}, groups.size());
     if (is_new) {
       groups.push_back(std::move(line));

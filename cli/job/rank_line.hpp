@@ -23,9 +23,11 @@ struct RankGroup {
 };
 
 /// The groups of a job, by their first rank. `places`: of ranks in a call, where that is if their call sites do not
-/// tell it, which are the interpreter's.
+/// tell it, which are the interpreter's. `crashed`: the ranks that have ended first; the launcher has ended the others
+/// because of that. Null: not known.
 std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites,
-                                   const std::map<std::int32_t, std::string>& places = {});
+                                   const std::map<std::int32_t, std::string>& places = {},
+                                   const std::vector<std::int32_t>* crashed = nullptr);
 
 /// "MPI_Allreduce(MPI_COMM_WORLD #1042, 8 B)".
 std::string call_text(const RankSnapshot& rank, const CallSnapshot& call, CallSites& sites);

@@ -14,9 +14,10 @@ using telemetry::CallKind;
 /// Of the waits of the cycle, those of each kind.
 struct Waits {
   std::size_t sends = 0, receives = 0, collectives = 0, starts = 0, exposures = 0, locks = 0, others = 0;
+  std::size_t outside = 0;  ///< MPI, for locks
   std::size_t messages() const { return sends + receives; }
   std::size_t epochs() const { return starts + exposures; }
-  std::size_t all() const { return messages() + collectives + epochs() + locks + others; }
+  std::size_t all() const { return messages() + collectives + epochs() + locks + outside + others; }
 };
 
 Waits waits_of(const Finding& finding, const JobView& view) {
@@ -26,6 +27,10 @@ Waits waits_of(const Finding& finding, const JobView& view) {
     const auto* const why = view.graph.edge(cycle[i], cycle[(i + 1) % cycle.size()]);
     if (!why) {
       ++result.others;
+      continue;
+    }
+    if (why->holds_lock) {
+      ++result.outside;
       continue;
     }
     const bool collective = why->ordinal != 0;
@@ -64,6 +69,10 @@ constexpr const char* posts_first =
 }  // namespace
 
 std::string deadlock_headline(const Finding& finding, const JobView& view) {
+  if (waits_of(finding, view).outside > 0)
+    return ranks_text(finding.culprits) + (finding.culprits.size() == 1 ? " waits" : " wait") + " in MPI and " +
+           (finding.culprits.size() == 1 ? "holds" : "hold") +
+           " a lock, for which a rank waits that is needed there: " + cycle_text(finding.cycle);
   if (finding.cycle.size() != 1) return "ranks wait for each other in a cycle: " + cycle_text(finding.cycle);
   const std::string who = "rank " + std::to_string(finding.cycle[0]);
   const Waits waits = waits_of(finding, view);
@@ -75,12 +84,19 @@ std::string deadlock_headline(const Finding& finding, const JobView& view) {
   return who + " waits for itself";
 }
 
-bool is_deadlock_of_locks(const Finding& finding, const JobView& view) {
-  return finding.fault == Fault::deadlock && waits_of(finding, view).locks > 0;
+std::string lock_evidence(const Finding& finding, const JobView& view) {
+  if (finding.fault != Fault::deadlock) return "";
+  const Waits waits = waits_of(finding, view);
+  if (waits.locks + waits.outside == 0) return "";
+  return ranks_text(finding.culprits) + (finding.culprits.size() == 1 ? " holds" : " hold") +
+         (waits.outside > 0 ? " a lock, and waits in MPI for ranks that wait for the lock"
+                            : " the lock of a window for which others wait");
 }
 
 std::string deadlock_advice(const Finding& finding, const JobView& view) {
   const Waits waits = waits_of(finding, view);
+  if (waits.outside > 0)
+    return "release the lock before a call of MPI that waits for ranks that want it; look for a way past its release";
   if (waits.locks > 0) return "call MPI_Win_unlock before a call that waits for ranks that want the lock";
   if (waits.epochs() == waits.all()) return posts_first;
   if (waits.collectives == waits.all()) {
@@ -102,6 +118,9 @@ std::string deadlock_advice(const Finding& finding, const JobView& view) {
 std::vector<NextStep> deadlock_steps(const Finding& finding, const JobView& view) {
   const Waits waits = waits_of(finding, view);
   const std::string command = "bestride where --calls 8", otherwise = deadlock_advice(finding, view);
+  if (waits.outside > 0)
+    return {{"the rank that holds the lock is where it was", "bestride where --stacks",
+             "other frames than in this verdict", otherwise}};
   if (waits.locks > 0)
     return {{"each lock of a window is released before the next wait", command,
              "an MPI_Win_unlock after each MPI_Win_lock", otherwise}};

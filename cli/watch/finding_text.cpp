@@ -136,6 +136,14 @@ const char* verb(Cause cause, bool one) {
   }
 }
 
+/// A rank waits outside MPI for a lock that a culprit holds.
+bool holds_lock(const Finding& finding, const JobView& view) {
+  return std::any_of(finding.held_up.begin(), finding.held_up.end(), [&](std::int32_t waiter) {
+    const auto* const why = view.graph.edge(waiter, finding.culprits.front());
+    return why && why->holds_lock;
+  });
+}
+
 const char* outside(const Finding& finding) { return finding.cause == Cause::polling ? "" : " outside MPI"; }
 
 /// " (read of standard input)": the system calls in which most of the culprits are; "" if they are not known.
@@ -317,7 +325,8 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
                " not ended after MPI_Finalize, while others have: " + plural(finding, "it ", "they ") +
                verb(finding.cause, finding.culprits.size() == 1);
       return who + plural(finding, " does", " do") +
-             " not reach the MPI call that others wait for: " + plural(finding, "it ", "they ") +
+             (holds_lock(finding, view) ? " not release the lock" : " not reach the MPI call") +
+             " that others wait for: " + plural(finding, "it ", "they ") +
              verb(finding.cause, finding.culprits.size() == 1) +
              (finding.cause == Cause::waiting        ? " outside MPI" + wait_calls(finding, view)
               : finding.cause == Cause::transferring ? wait_calls(finding, view)
@@ -401,11 +410,9 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
                     std::to_string(finding.omitted->since) + (finding.omitted->receives ? " receives" : " sends") +
                     " since its last " + function_name(finding.omitted->function) + ", before between two of them " +
                     std::to_string(finding.omitted->usual));
-  const bool by_lock = is_deadlock_of_locks(finding, view);
-  if (by_lock)
-    lines.push_back(ranks_text(finding.culprits) + plural(finding, " holds", " hold") +
-                    " the lock of a window for which others wait");
-  if (finding.fault == Fault::deadlock && !by_lock && finding.culprits.size() < finding.cycle.size())
+  const std::string lock = lock_evidence(finding, view);
+  if (!lock.empty()) lines.push_back(lock);
+  if (finding.fault == Fault::deadlock && lock.empty() && finding.culprits.size() < finding.cycle.size())
     lines.push_back(ranks_text(finding.culprits) + plural(finding, " is", " are") +
                     " in another collective call than most of the deadlocked ranks");
   for (std::size_t i = 0; i < finding.culprits.size() && i < 3; ++i) {
@@ -553,7 +560,8 @@ std::string finding_text(const Finding& finding, const JobView& view, const JobS
   CallSites sites;
   if (const std::string words = summary(finding, view, sites, stacks); !words.empty()) line(words);
   const std::map<std::int32_t, std::string> places = places_of_python(view, stacks);
-  std::vector<RankGroup> groups = rank_groups(view, sites, places);
+  std::vector<RankGroup> groups = rank_groups(
+      view, sites, places, finding.fault == Fault::crash && finding.confidence >= 0.8 ? &finding.culprits : nullptr);
   std::stable_sort(groups.begin(), groups.end(), [&](const RankGroup& a, const RankGroup& b) {
     const auto blamed = [&](const RankGroup& group) {
       return std::any_of(group.ranks.begin(), group.ranks.end(), [&](std::int32_t rank) {

@@ -68,6 +68,40 @@ class FindingText : public testing::Test {
   CallSites sites;
 };
 
+/// The launcher ends the others by a signal that also the kernel uses, if there is no memory.
+TEST_F(FindingText, RanksThatTheLauncherHasEnded) {
+  crash(2, EndKind::signal);
+  for (const int rank : {0, 1, 3}) {
+    sample.kill(rank);
+    sample.ranks[static_cast<std::size_t>(rank)].wait_status = SIGKILL;
+  }
+  finding.confidence = 1;
+  const std::string text = finding_text(finding, view(), nullptr, 1, false);
+  EXPECT_THAT(text, HasSubstr("ranks 0,1,3  ended by the launcher because of that, with signal 9 (Killed)"));
+  finding.confidence = 0.6;
+  EXPECT_THAT(finding_text(finding, view(), nullptr, 1, false), HasSubstr("killed by signal 9 (Killed)"));
+}
+
+TEST_F(FindingText, ARankThatHoldsALock) {
+  barrier_from(0);
+  sample.leave(1);
+  sample.ranks[1].wait.call = "flock of /tmp/log, which process 100 (solver) holds";
+  sample.ranks[1].wait.holder = sample.ranks[0].pid;
+  finding.fault = Fault::deadlock;
+  finding.culprits = {0};
+  finding.held_up = {1, 2, 3};
+  finding.cycle = {0, 1};
+  sample.ranks[1].threads[0].state = 'S';
+  const std::string text = finding_text(finding, view(), nullptr, 1, false);
+  EXPECT_THAT(text, HasSubstr("rank 0 waits in MPI and holds a lock, for which a rank waits that is needed there: "
+                              "0 -> 1 -> 0"));
+  EXPECT_THAT(text, HasSubstr("waits in flock of /tmp/log, which process 100 (solver) holds (S)  waits for rank 0"));
+  sample.leave(0);
+  finding.fault = Fault::computation_hang;
+  finding.cause = Cause::computing;
+  EXPECT_THAT(headline_text(), HasSubstr("rank 0 (pid 100 on ) does not release the lock that others wait for"));
+}
+
 TEST_F(FindingText, EachRankHasItsOwnLineOfOneFunction) {
   barrier_from(1);
   finding.culprits = {0};

@@ -79,7 +79,7 @@ std::string share_text(std::size_t count, const JobView& view) {
   return std::to_string(count) + " of " + std::to_string(size) + " ranks";
 }
 
-/// "No rank makes progress: all 4 ranks are in read_input (io.c:12), blocked in read of /tmp/input (FIFO). That is
+/// "No rank makes progress: all 4 ranks are in read_input (io.c:12), waiting in read of /tmp/input (FIFO). That is
 /// where to look."
 std::string whole_job_text(const Finding& finding, const JobView& view, CallSites& sites, const JobStacks* stacks) {
   // Ranks that do the same with different files share an entry, which names the first file.
@@ -100,7 +100,7 @@ std::string whole_job_text(const Finding& finding, const JobView& view, CallSite
     else if (call.starts_with("wait "))
       text += ", waiting " + call.substr(5);
     else if (!call.empty())
-      text += (finding.cause == Cause::polling ? ", " : ", blocked in ") + call;
+      text += (finding.cause == Cause::polling ? ", " : ", waiting in ") + call;
     const std::string same = text.substr(0, text.find(" /", place.size()));
     groups[same].push_back(number);
     targets[same].insert(text);

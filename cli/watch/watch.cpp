@@ -82,10 +82,9 @@ class Watch {
       end_aborted_job();
     }
     look(true);
-    if (launcher_.exit_code() != exit_good) {
-      look_for_late_agents();
-      note_unseen_job();
-    }
+    const bool unseen = starts_ranks_ && jobs_.empty();
+    if (launcher_.exit_code() != exit_good || unseen) look_for_late_agents();
+    note_unseen_job();
     say_abandoned();
     for (auto& [key, job] : jobs_) finish(key, *job);
     // Some launchers end with 0 after SIGTERM.
@@ -258,7 +257,7 @@ class Watch {
         (agents_.problem().empty() ? "" : " (" + agents_.problem() + ")") + "\n");
   }
 
-  /// Of a job that failed nothing can be said if nothing of it was seen.
+  /// Nothing can be said of a job of which nothing was seen, also not that it is good.
   void note_unseen_job() const {
     if (!starts_ranks_ || !jobs_.empty() || ending()) return;
     say("bestride: no rank was watched: no process with the preload library has called MPI_Init" +

@@ -65,8 +65,10 @@ std::string json_text(const std::vector<JobView>& views, std::size_t calls, cons
 void clean(const WhereOptions& options, const std::string& folder) {
   const auto jobs = read_jobs(folder, {.finished_calls = 0});
   if (!jobs) fail(jobs.error().text);
+  const std::vector<JobSnapshot> selected = select_jobs(*jobs, options.selection);
+  if (selected.empty() && !options.selection.empty()) fail(no_such_job_text(options.selection));
   std::size_t removed = 0, kept = 0;
-  for (const JobSnapshot& job : select_jobs(*jobs, options.selection))
+  for (const JobSnapshot& job : selected)
     for (const RankSnapshot& rank : job.ranks) {
       rank.alive ? ++kept : ++removed;
       if (!rank.alive) remove_record(rank.path);

@@ -82,6 +82,10 @@ void Detector::update(const Observation& observation) {
       history.lost_before = lost_;
     }
     history.observed = now_;
+    // Copying its stack wakes it.
+    const bool woken = rank.use.sleeps != history.use.sleeps && now_ - history.lock_since < limits_.certain;
+    if (rank.wait.holder != history.lock_holder || woken) history.lock_since = now_;
+    history.lock_holder = rank.wait.holder;
     if (is_new) history.use = rank.use;
     if (const double seconds = now_ - history.used_at; rank.visible && seconds > 0.2) {
       lost = std::max(lost, lost_seconds(rank, seconds, history));
@@ -100,6 +104,15 @@ void Detector::update(const Observation& observation) {
     if (rank.alive && rank.state == ProcessState::initialized && idle(rank) >= 0.5) suspects_ = true;
   }
   if (!paused_) lost_ += lost;
+}
+
+void Detector::forget_short_lock_waits() {
+  for (RankWaits& waits : graph_.ranks)
+    if (const RankSnapshot& each = ranks_[waits.snapshot]; waited(each) < limits_.certain)
+      if (std::erase_if(waits.threads, [](const ThreadWait& thread) {
+            return !thread.conditions.empty() && thread.conditions.front().holds_lock;
+          }) > 0)
+        waits.every_thread_waits = false;
 }
 
 const RankSnapshot* Detector::rank(std::int32_t number) const {
@@ -145,6 +158,7 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
     } else if (sleeps_beside_calls(ranks_[waits.snapshot])) {
       waits.every_thread_waits = true;  // see limit_of_wait()
     }
+  forget_short_lock_waits();
   waiters_.emplace(graph_);
   diagnosis_ = diagnose(graph_, *waiters_);
   working_.clear();

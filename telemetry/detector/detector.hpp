@@ -101,6 +101,8 @@ class Detector {
     std::vector<ThreadUse> threads;       ///< at the time of `use`
     bool waited = false;                  ///< it waited for another rank at the last observation
     bool called_back = false;             ///< as call_back() said, and it has made no call since
+    int lock_holder = 0;                  ///< as ProcessWait, at the last observation
+    double lock_since = 0;                ///< since when it waits for that lock without a break
     std::optional<Cause> hangs;           ///< why, if it was found to hang outside MPI and has made no call since
   };
 
@@ -108,6 +110,8 @@ class Detector {
   static constexpr double active_window = 2;
 
   void update(const Observation& observation);
+  /// A lock may be held for a moment only, again and again.
+  void forget_short_lock_waits();
   /// Whether the rank has worked outside MPI since `history.use` was taken.
   static bool has_worked(const RankSnapshot& rank, double now, History& history);
   /// Seconds before now in which nothing can be said of the job: ranks were held, as by a debugger, and are no more, or
@@ -120,6 +124,10 @@ class Detector {
   }
   /// Seconds without progress in which the job was not paused.
   double idle(const RankSnapshot& rank) const { return now_ - history(rank).progressed - history(rank).paused; }
+  /// Seconds for which a rank has waited for others: outside MPI, for the lock that one of them holds.
+  double waited(const RankSnapshot& rank) const {
+    return rank.wait.holder == 0 ? idle(rank) : std::min(idle(rank), now_ - history(rank).lock_since);
+  }
   /// Those in which, besides, the ranks had processors: of a state that may end by itself if they have.
   double served_idle(const RankSnapshot& rank) const { return idle(rank) - (lost_ - history(rank).lost_before); }
   /// Of the `seconds` since `history.use` was taken, those by which the rank has lacked a processor.
@@ -179,6 +187,7 @@ class Detector {
   std::int32_t first_idle(const std::vector<std::int32_t>& gone) const;
   /// The graph as if all ranks had ended: the state in which the job was.
   WaitGraph last_graph() const;
+  std::vector<std::int32_t> least_answering(std::vector<std::int32_t> partners, std::int32_t hub) const;
   std::vector<std::int32_t> silent_partners(const std::vector<std::int32_t>& cycle) const;
   std::optional<TagMismatch> tag_mismatch_among(const std::vector<std::int32_t>& waiters, bool certain,
                                                 bool any_communicator) const;

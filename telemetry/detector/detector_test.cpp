@@ -288,6 +288,17 @@ TEST_F(Detection, OtherTagsThatWereReceivedAreNoMismatch) {
   EXPECT_FALSE(found[0].tags);
 }
 
+/// The workers have got their next tasks, of which only rank 2 has not sent one's result.
+TEST_F(Detection, TheWorkerThatHasNotAnsweredATask) {
+  job.call(0, "MPI_Recv", any_rank);
+  const std::uint64_t tasks[] = {0, 7, 5, 9}, results[] = {0, 6, 3, 8};
+  for (const int rank : {1, 2, 3}) {
+    job.call(rank, "MPI_Recv", 0);
+    job.ranks[static_cast<std::size_t>(rank)].peers.push_back({no_index, 0, results[rank], 0, tasks[rank], 0});
+  }
+  expect_one(observe(2), Fault::unmatched_message, Ranks{2});
+}
+
 TEST_F(Detection, AWorkerThatDoesNotSendItsResult) {
   job.call(0, "MPI_Recv", any_rank);
   job.communicator(7, {0, 1, 2, 3});

@@ -55,7 +55,7 @@ void Detector::find_computation_hangs(std::vector<Finding>& found) {
     if (is_new)
       for (const std::int32_t waiter : held_up({number}, 0)) {
         ++waiting.ranks;
-        waiting.longest = std::max(waiting.longest, idle(*rank(waiter)));
+        waiting.longest = std::max(waiting.longest, waited(*rank(waiter)));
         waiting.needed = waiting.needed || graph_.needs(waiter, number);
         const WaitCondition* const why = graph_.edge(waiter, number);
         waiting.by_any = waiting.by_any || (why && why->kind == WaitKind::any);

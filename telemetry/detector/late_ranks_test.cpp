@@ -411,6 +411,67 @@ TEST_F(Detection, TheRankThatSleepsOnALockInsideItsCall) {
   EXPECT_EQ(observe(11).at(0).culprits, Ranks{2});
 }
 
+/// Rank 0 holds the lock of a file, or a mutex of several processes, for which ranks 1 to 3 wait.
+class LockedOut : public Detection {
+ protected:
+  explicit LockedOut(const Limits& limits = {.working = 4}) : Detection(4, limits) {
+    for (const int rank : {1, 2, 3}) {
+      thread(rank).state = 'S';
+      thread(rank).channel = "locks_lock_inode_wait";
+      each(rank).wait = {"flock of /tmp/log", each(0).pid, false, false, true, 0};
+    }
+  }
+  RankSnapshot& each(int rank) { return job.ranks[static_cast<std::size_t>(rank)]; }
+};
+class PatientLockedOut : public LockedOut {
+ protected:
+  PatientLockedOut() : LockedOut(Limits{}) {}
+};
+
+TEST_F(PatientLockedOut, ByARankThatWaitsForThem) {
+  job.collective(0, "MPI_Barrier");
+  const Finding found = expect_one(observe(4), Fault::deadlock, Ranks{0});
+  EXPECT_EQ(found.held_up, (Ranks{1, 2, 3}));
+  EXPECT_EQ(found.cycle.size(), 2u);
+  for (const int rank : {1, 2, 3}) ++each(rank).use.sleeps;  // their stacks are copied
+  expect_one(observe(0.25), Fault::deadlock, Ranks{0});
+}
+
+TEST_F(PatientLockedOut, ByARankThatWaitsForAMessageOfOne) {
+  job.call(0, "MPI_Recv", 2);
+  const Finding found = expect_one(observe(4), Fault::deadlock, Ranks{0});
+  EXPECT_FALSE(found.tags || found.omitted || found.alone);
+}
+
+TEST_F(LockedOut, ByARankThatComputes) {
+  const Finding found = expect_one(observe(8), Fault::computation_hang, Ranks{0});
+  EXPECT_EQ(found.cause, Cause::computing);
+  EXPECT_EQ(found.held_up, (Ranks{1, 2, 3}));
+}
+
+/// Each of them gets the lock now and then.
+TEST_F(LockedOut, ForMomentsIsNoFault) {
+  for (int i = 0; i < 40; ++i) {
+    for (const int rank : {1, 2, 3}) ++each(rank).use.sleeps;
+    EXPECT_TRUE(observe(0.5).empty());
+  }
+}
+
+/// A thread of the holder may release it while the main one waits.
+TEST_F(PatientLockedOut, ByARankWithAnotherThread) {
+  for (const int rank : {1, 2, 3}) each(rank).wait.holder_may_release = true;
+  job.collective(0, "MPI_Barrier");
+  EXPECT_TRUE(observe(50).empty());
+  expect_one(observe(20), Fault::deadlock, Ranks{0});
+}
+
+/// As before: the holder is a process that is not part of the job.
+TEST_F(LockedOut, ByAnotherProcess) {
+  for (const int rank : {1, 2, 3}) each(rank).wait.holder = 4711;
+  job.collective(0, "MPI_Barrier");
+  EXPECT_EQ(expect_one(observe(30), Fault::computation_hang, Ranks{1, 2, 3}).cause, Cause::waiting);
+}
+
 TEST_F(Detection, ARankThatServesOnlyTheOthers) {
   job.call(1, "MPI_Recv", 0);
   moving = {0, 2, 3};

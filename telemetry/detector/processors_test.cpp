@@ -70,8 +70,15 @@ TEST_F(Processors, ARankThatIsBlockedStaysSo) {
 }
 
 TEST_F(Processors, ADeadlockNeedsNone) {
-  for (int rank = 0; rank < 4; ++rank) job.call(rank, "MPI_Recv", (rank + 1) % 4);
-  EXPECT_EQ(observe_with(0.05, 0, true, 2).at(0).fault, Fault::deadlock);
+  observe_with(0, 0, true, 1);
+  for (int rank = 0; rank < 4; ++rank) {
+    RankSnapshot& each = job.ranks[static_cast<std::size_t>(rank)];
+    each.ticks_per_second = 1e9;
+    each.read_at = 2'000'000'000;
+    job.call(rank, "MPI_Recv", (rank + 1) % 4).entered = each.read_at - 50'000'000;  // after the last observation
+    ++thread(rank).calls;
+  }
+  EXPECT_EQ(observe_with(0, 0, true, 2).at(0).fault, Fault::deadlock);
 }
 
 TEST_F(Processors, AJobWithoutAnyIsNotQuiet) {

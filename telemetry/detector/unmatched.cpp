@@ -92,6 +92,21 @@ bool hides_messages(std::uint16_t function, CallKind kind) {
                                 : name == "MPI_Mrecv" || name == "MPI_Imrecv";
 }
 
+/// True if the calls of a section, which has more messages than the ones before it, show that the rank has not left out
+/// the collective call and gone on, but makes one message more before it: where the sections before it, which are
+/// alike, complete their messages, it begins another one; or its last message is at the place of their last one, as in
+/// a loop. The newest calls are first.
+bool is_one_more(const std::vector<const CallSnapshot*>& now, const std::vector<const CallSnapshot*>& before,
+                 const std::vector<const CallSnapshot*>& usual) {
+  const auto alike = [](const CallSnapshot* a, const CallSnapshot* b) { return a->function == b->function; };
+  if (before.empty() || now.size() <= before.size() ||
+      !std::equal(before.begin(), before.end(), usual.begin(), usual.end(), alike))
+    return false;
+  if (!std::equal(before.rbegin(), before.rend(), now.rbegin(), alike)) return true;
+  const CallSnapshot& next = *now[now.size() - 1 - before.size()];
+  return next.site != no_index && next.site == before.front()->site && next.site != before.back()->site;
+}
+
 /// The calls of a rank before its last collective call, back to the one before that, and so on.
 class Sections {
  public:
@@ -340,9 +355,11 @@ std::optional<OmittedCall> omitted_call(const RankSnapshot& waiter, const WaitCo
   const CallKind kind = receives ? CallKind::receive : CallKind::send;
   const std::string& function = function_name(collective.function);
   constexpr std::size_t sections = 3;
-  std::int64_t counts[sections] = {};  // since the last such call, and before
+  std::int64_t counts[sections] = {};                // since the last such call, and before
+  std::vector<const CallSnapshot*> calls[sections];  // the newest first
   std::size_t section = 0;
   const auto count = [&](const CallSnapshot& call) {
+    calls[section].push_back(&call);
     // A program that probes may do so any number of times.
     each_message(
         call, [&](const Message& message) { counts[section] += message.kind == kind && !is_probe(message.function); });
@@ -356,6 +373,8 @@ std::optional<OmittedCall> omitted_call(const RankSnapshot& waiter, const WaitCo
         function_name(call.function) != function || ++section < sections)
       continue;
     if (counts[1] == 0 || counts[1] != counts[2] || counts[0] <= counts[1]) return std::nullopt;
+    for (auto& each : calls) each.pop_back();  // the collective call before the section
+    if (is_one_more(calls[0], calls[1], calls[2])) return std::nullopt;
     return OmittedCall{
         waiter.world_rank, collective.function, collective.communicator, collective.ordinal, receives, counts[0],
         counts[1]};
@@ -384,6 +403,20 @@ bool passes_over_messages(const RankSnapshot& sender, const RankSnapshot& receiv
           ++probes;
       });
   return probes >= many;
+}
+
+std::optional<std::int64_t> unanswered(const RankSnapshot& rank, const RankSnapshot& hub) {
+  if (rank.other_sends > 0 || rank.other_receives > 0 || rank.peers_dropped > 0) return std::nullopt;
+  std::optional<std::int64_t> result;
+  for (const PeerSnapshot& peer : rank.peers) {
+    const CommunicatorSnapshot* const in =
+        peer.communicator == no_index ? nullptr : rank.communicator(peer.communicator);
+    const std::int32_t number = in ? rank_in(hub, in->uid, rank) : hub.world_rank;
+    if (static_cast<std::int32_t>(peer.rank) == number)
+      result = result.value_or(0) + static_cast<std::int64_t>(peer.received_messages) -
+               static_cast<std::int64_t>(peer.sent_messages);
+  }
+  return result;
 }
 
 bool has_unreceived_messages(const RankSnapshot& sender, const RankSnapshot& receiver) {

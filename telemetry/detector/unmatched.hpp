@@ -79,6 +79,10 @@ std::optional<std::int64_t> more_than_usual(const RankSnapshot& waiter, const Ra
 /// ones before, which were equally many both times: it has left the call out.
 std::optional<OmittedCall> omitted_call(const RankSnapshot& waiter, const WaitCondition& collective, bool receives);
 
+/// How many more messages a rank has received from `hub` than sent to it, or has posted receives for; empty if that is
+/// not known.
+std::optional<std::int64_t> unanswered(const RankSnapshot& rank, const RankSnapshot& hub);
+
 /// True if `sender` has sent `receiver` more messages than that has received from it. False if it is not known: some
 /// receives of `receiver` name no source.
 bool has_unreceived_messages(const RankSnapshot& sender, const RankSnapshot& receiver);

@@ -47,6 +47,9 @@ class Messages : public Detection {
   /// It has finished a message, and a barrier.
   void step(int rank, const char* function, std::int32_t peer, std::int32_t tag = 1) {
     finished(rank, function, peer, tag);
+    barrier(rank);
+  }
+  void barrier(int rank) {
     finished(rank, "MPI_Barrier", no_rank, no_tag);
     thread(rank).finished.back().site = 0;
     thread(rank).finished.back().ordinal = 1000 + static_cast<std::uint32_t>(thread(rank).finished.size());
@@ -322,6 +325,47 @@ TEST_F(Messages, ABarrierThatIsLeftOutByOneOfTwoThatWaitForEachOther) {
   job.call(2, "MPI_Wait");
   job.request(2, "MPI_Issend", 1).tag = 6;
   EXPECT_TRUE(expect_one(observe(2), Fault::mismatch, Ranks{2}).omitted);
+}
+
+/// Rank 0 begins its usual receives and one more, before it completes any.
+TEST_F(Messages, AReceiveTooManyIsNoBarrierThatIsLeftOut) {
+  const auto receives = [this](int count) {
+    for (int i = 0; i < count; ++i) finished(0, "MPI_Irecv", std::min(i + 1, 3), 7);
+    for (int i = 0; i < 3; ++i) finished(0, "MPI_Waitany", no_rank, no_tag);
+  };
+  for (int i = 0; i < 3; ++i) {
+    for (const int rank : {1, 2, 3}) step(rank, "MPI_Send", 0, 7);
+    receives(3);
+    barrier(0);
+  }
+  receives(4);
+  for (const int rank : {1, 2, 3}) finished(rank, "MPI_Send", 0, 7);
+  in_barrier({1, 2, 3});
+  job.call(0, "MPI_Waitany");
+  job.request(0, "MPI_Irecv", 3).tag = 7;
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{0});
+  EXPECT_TRUE(found.alone);
+  EXPECT_FALSE(found.omitted);
+}
+
+/// The same of blocking receives, each at its own place but the last two.
+TEST_F(Messages, AReceiveTooManyInALoop) {
+  const auto receive_from = [this](std::int32_t peer, std::uint32_t site) {
+    finished(0, "MPI_Recv", peer, 7);
+    thread(0).finished.back().site = site;
+  };
+  for (int i = 0; i < 3; ++i) {
+    receive_from(1, 1);
+    step(0, "MPI_Recv", 3, 7);
+    thread(0).finished[thread(0).finished.size() - 2].site = 2;
+    step(3, "MPI_Send", 0, 7);
+  }
+  receive_from(1, 1), receive_from(3, 2);
+  finished(3, "MPI_Send", 0, 7);
+  in_barrier({1, 2, 3});
+  receive(0, 3, 7);
+  thread(0).current->site = 2;
+  EXPECT_TRUE(expect_one(observe(2), Fault::unmatched_message, Ranks{0}).alone);
 }
 
 /// Rank 2 has come as far as usual: rank 1 has left out a receive.

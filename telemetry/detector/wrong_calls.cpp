@@ -118,8 +118,8 @@ Ranks Detector::minority_of(const Ranks& cycle) const {
 /// True for an edge of a message, not of a collective call or of a lock.
 static bool is_message(const WaitCondition& why) {
   const CallKind kind = kind_of(why.function, false);
-  return why.ordinal == 0 && kind != CallKind::finalize && kind != CallKind::lock && kind != CallKind::access &&
-         kind != CallKind::exposure && kind != CallKind::one_sided;
+  return why.ordinal == 0 && !why.holds_lock && kind != CallKind::finalize && kind != CallKind::lock &&
+         kind != CallKind::access && kind != CallKind::exposure && kind != CallKind::one_sided;
 }
 
 std::vector<EpochFault> Detector::epoch_faults_among(const Ranks& numbers) const {
@@ -140,19 +140,37 @@ void Detector::explain(Finding& finding, const std::vector<EpochFault>& faults) 
   finding.confidence = 0.8;  // or the others synchronise once too often
 }
 
+/// Of ranks that wait for `hub`, the only one that has answered less of its messages than all others, which have
+/// answered equally many; all of them if there is none, or if it is not known.
+Ranks Detector::least_answering(Ranks partners, std::int32_t hub) const {
+  std::map<std::int64_t, Ranks> by_unanswered;
+  for (const std::int32_t number : partners) {
+    const std::optional<std::int64_t> open = unanswered(*rank(number), *rank(hub));
+    if (!open) return partners;
+    by_unanswered[*open].push_back(number);
+  }
+  const bool one = by_unanswered.size() == 2 && by_unanswered.rbegin()->second.size() == 1 && partners.size() > 2;
+  return one ? by_unanswered.rbegin()->second : partners;
+}
+
 /// For a rank of the cycle that receives from any source: the ranks that wait for a message from it on the same
-/// communicator, so that their own message is the one that is missing.
+/// communicator, so that their own message is the one that is missing. If the others have answered equally many of its
+/// messages, only the one that has answered less.
 Ranks Detector::silent_partners(const Ranks& cycle) const {
   Ranks result;
-  for (const std::int32_t number : cycle)
+  for (const std::int32_t number : cycle) {
+    Ranks partners;
     for (const ThreadWait& thread : graph_.find(number)->threads)
       for (const WaitCondition& condition : thread.conditions) {
         if (condition.kind != WaitKind::any || condition.ranks.size() < 2) continue;
         for (const std::int32_t target : condition.ranks)
           if (const WaitCondition* const back = graph_.edge(target, number);
               back && back->kind == WaitKind::all && is_message(*back) && back->communicator == condition.communicator)
-            result.push_back(target);
+            partners.push_back(target);
       }
+    partners = least_answering(std::move(partners), number);
+    result.insert(result.end(), partners.begin(), partners.end());
+  }
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
@@ -231,6 +249,7 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   finding.cycle = cycle;
   finding.confidence = 1;
   std::size_t messages = 0, receives = 0;
+  bool locks_outside = false;
   bool certain = true;       // each rank of the cycle waits in any case
   Ranks receivers, holders;  // of locks
   Ranks gone_on;             // those of whose message a rank waits, and that wait for something else than a message
@@ -239,7 +258,9 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
     const std::int32_t waiter = cycle[i], target = cycle[(i + 1) % cycle.size()];
     const WaitCondition* const why = graph_.edge(waiter, target);
     certain = certain && why && why->required;
-    if (why && kind_of(why->function, false) == CallKind::lock) holders.push_back(target);
+    const bool outside = why && why->holds_lock;
+    locks_outside = locks_outside || outside;
+    if (outside || (why && kind_of(why->function, false) == CallKind::lock)) holders.push_back(target);
     if (!why || !is_message(*why)) continue;
     ++messages;
     if (why->receives)
@@ -252,6 +273,14 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
       from_any.push_back(waiter);
     else
       gone_on.push_back(target);
+  }
+  if (locks_outside) {
+    std::sort(holders.begin(), holders.end());
+    finding.culprits = std::move(holders);
+    finding.held_up = held_up(finding.culprits, 0);
+    finding.since = last_progress(cycle);
+    finding.confidence = 0.9;  // a child process of the holder may release the lock of a file
+    return finding;
   }
   const std::vector<Contradiction> contradictions = contradictions_in(found.group);
   // By what they did before: those that have left out a message, and those that wait for one that is never sent.
@@ -352,8 +381,10 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
 double Detector::limit_of_wait(const RankWaits& waits) const {
   const bool polls =
       std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& thread) { return thread.polling; });
+  const bool locks =
+      std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& thread) { return thread.may_end; });
   const RankSnapshot& each = ranks_[waits.snapshot];
-  return polls || each.may_be_helped || sleeps_beside_calls(each) ? limits_.working : 0;
+  return polls || locks || each.may_be_helped || sleeps_beside_calls(each) ? limits_.working : 0;
 }
 
 void Detector::find_deadlocks(std::vector<Finding>& found) {

@@ -26,11 +26,35 @@ SiteKey key_of(const RankSnapshot& rank, const SiteSnapshot& site) {
   return {module, site.address, site.function};
 }
 
-double scaled_seconds(const SiteSnapshot& site, std::uint64_t timed, double ticks_per_second) {
-  if (timed == 0 || ticks_per_second <= 0) return 0;
+std::uint64_t timed_calls(const SiteSnapshot& site) {
+  return std::accumulate(site.histogram.begin(), site.histogram.end(), std::uint64_t{0});
+}
+
+double measured_seconds(const SiteSnapshot& site, double ticks_per_second) {
+  return ticks_per_second > 0 && timed_calls(site) > 0 ? static_cast<double>(site.ticks) / ticks_per_second : 0;
+}
+
+/// Of the calls that were not timed, as if they had taken as long as the others.
+double assumed_seconds(const SiteSnapshot& site, double ticks_per_second) {
+  const std::uint64_t timed = timed_calls(site);
   // Concurrent increments by several threads may be lost, so a site may have more timed calls than calls.
-  const double scale = std::max(1.0, static_cast<double>(site.calls) / static_cast<double>(timed));
-  return static_cast<double>(site.ticks) / ticks_per_second * scale;
+  if (timed == 0 || site.calls <= timed) return 0;
+  return measured_seconds(site, ticks_per_second) * (static_cast<double>(site.calls) / static_cast<double>(timed) - 1);
+}
+
+/// By what the assumed times of a rank have to be multiplied, so that its threads are in MPI for no longer than they
+/// can be: a timed call that waited for a processor stands for many that did not.
+/// `in_calls`: seconds of those that have not returned.
+double assumption_factor(const RankSnapshot& rank, double seconds, double in_calls) {
+  double measured = in_calls, assumed = 0;
+  for (const SiteSnapshot& site : rank.sites) {
+    measured += measured_seconds(site, rank.ticks_per_second);
+    assumed += assumed_seconds(site, rank.ticks_per_second);
+  }
+  const auto threads = std::count_if(rank.threads.begin(), rank.threads.end(),
+                                     [](const ThreadSnapshot& thread) { return thread.calls > 0; });
+  const double most = seconds * static_cast<double>(std::max<std::ptrdiff_t>(threads, 1));
+  return assumed <= 0 || measured + assumed <= most ? 1 : std::max(0.0, most - measured) / assumed;
 }
 
 /// A place over all ranks while they are added up.
@@ -79,12 +103,15 @@ class Sums {
     time.rank = rank.world_rank;
     time.seconds = seconds;
     time.incomplete = rank.state != ProcessState::finalized;
+    double in_calls = 0;
+    for (const ThreadSnapshot& thread : rank.threads)
+      if (thread.current) in_calls += seconds_in(rank, *thread.current, ended);
+    const double factor = assumption_factor(rank, seconds, in_calls);
     for (std::uint32_t i = 0; i < rank.sites.size(); ++i) {
       const SiteSnapshot& site = rank.sites[i];
-      CallSums sums{site.calls, 0, site.bytes, 0};
-      for (const std::uint32_t timed : site.histogram) sums.timed += timed;
-      sums.timed = std::min(sums.timed, sums.calls);
-      sums.seconds = scaled_seconds(site, sums.timed, rank.ticks_per_second);
+      CallSums sums{site.calls, std::min(timed_calls(site), site.calls), site.bytes, 0};
+      sums.seconds =
+          measured_seconds(site, rank.ticks_per_second) + factor * assumed_seconds(site, rank.ticks_per_second);
       double longest = static_cast<double>(site.most_ticks) / rank.ticks_per_second;
       for (const ThreadSnapshot& thread : rank.threads)
         if (thread.current && thread.current->site == i) add_current(rank, *thread.current, ended, sums, longest);
@@ -100,11 +127,15 @@ class Sums {
     result_.ranks.push_back(time);
   }
 
+  static double seconds_in(const RankSnapshot& rank, const CallSnapshot& call, double ended) {
+    return rank.state == ProcessState::finalized ? 0 : std::max(0.0, ended - realtime_of(rank, call.entered));
+  }
+
   /// A call that did not return, as in a job that hung: known from its entry to the rank's end.
   static void add_current(const RankSnapshot& rank, const CallSnapshot& call, double ended, CallSums& sums,
                           double& longest) {
     if (rank.state == ProcessState::finalized) return;
-    const double seconds = std::max(0.0, ended - realtime_of(rank, call.entered));
+    const double seconds = seconds_in(rank, call, ended);
     sums.add({1, 1, call.bytes, seconds});
     longest = std::max(longest, seconds);
   }

@@ -41,8 +41,21 @@ SiteSnapshot site(std::uint64_t address, const std::string& function, std::uint6
   return made;
 }
 
-TEST(JobTime, TimesAreScaledFromTimedCallsToAllCalls) {
+/// A timed call that waited for a processor stands for many that did not.
+TEST(JobTime, ScaledTimesAreNoLongerThanTheJob) {
   SampleJob job = ended_job(2, 10);
+  job.ranks[0].sites = {site(16, "MPI_Allreduce", 100, 100, 4.0), site(32, "MPI_Isend", 6400, 100, 1.0)};
+  job.ranks[1].sites = {site(16, "MPI_Allreduce", 100, 100, 11.0)};  // threads that wait at the same time
+  const JobTime time = measure_job(job.ranks, 0);
+  EXPECT_DOUBLE_EQ(time.ranks[0].mpi.seconds, 10);
+  EXPECT_DOUBLE_EQ(time.ranks[1].mpi.seconds, 11);
+  ASSERT_EQ(time.sites.size(), 2u);
+  EXPECT_DOUBLE_EQ(time.sites[0].sums.seconds, 15) << "what was measured remains";
+  EXPECT_DOUBLE_EQ(time.sites[1].sums.seconds, 6);
+}
+
+TEST(JobTime, TimesAreScaledFromTimedCallsToAllCalls) {
+  SampleJob job = ended_job(2, 20);
   job.ranks[0].sites = {site(16, "MPI_Allreduce", 1000, 1000, 2.0), site(32, "MPI_Isend", 1600, 100, 0.1)};
   job.ranks[1].sites = {site(32, "MPI_Isend", 64, 1, 0.25), site(16, "MPI_Allreduce", 4000, 1000, 1.0)};
   job.ranks[1].sampling = 4;
@@ -50,8 +63,8 @@ TEST(JobTime, TimesAreScaledFromTimedCallsToAllCalls) {
   ASSERT_EQ(time.ranks.size(), 2u);
   EXPECT_DOUBLE_EQ(time.ranks[0].mpi.seconds, 2.0 + 1.6);
   EXPECT_DOUBLE_EQ(time.ranks[1].mpi.seconds, 16.0 + 4.0);
-  EXPECT_DOUBLE_EQ(time.ranks[0].seconds, 10);
-  EXPECT_DOUBLE_EQ(time.seconds, 10);
+  EXPECT_DOUBLE_EQ(time.ranks[0].seconds, 20);
+  EXPECT_DOUBLE_EQ(time.seconds, 20);
   ASSERT_EQ(time.sites.size(), 2u);
   EXPECT_EQ(time.sites[0].function, number_of("MPI_Isend"));
   EXPECT_DOUBLE_EQ(time.sites[0].sums.seconds, 17.6);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -107,6 +108,30 @@ std::string descriptor_text(int pid, int descriptor) {
   return printable(target) + (known && S_ISFIFO(status.st_mode) ? " (FIFO)" : "");
 }
 
+/// Bytes at an address of another process; less than `size` if the next page can't be read, 0 if none can.
+std::size_t read_memory(int pid, long long address, void* to, std::size_t size) {
+  const int memory = open((folder_of(pid) + "/mem").c_str(), O_RDONLY | O_CLOEXEC);
+  if (memory < 0) return 0;
+  const ssize_t length = pread(memory, to, size, static_cast<off_t>(address));
+  close(memory);
+  return static_cast<std::size_t>(std::max<ssize_t>(length, 0));
+}
+
+/// " of /tmp/input (FIFO)", the path at an address of another process, relative to descriptor `folder`; "" if it can't
+/// be read.
+std::string path_text(int pid, int folder, long long address) {
+  char text[512];
+  const std::size_t length = read_memory(pid, address, text, sizeof text);
+  const std::string path(text, strnlen(text, length));
+  if (path.empty() || path.size() == length) return "";
+  const std::string base = path[0] == '/'       ? "/root"
+                           : folder == AT_FDCWD ? "/cwd/"
+                                                : "/fd/" + std::to_string(folder) + "/";
+  struct stat status {};
+  const bool known = stat((folder_of(pid) + base + path).c_str(), &status) == 0;
+  return " of " + printable(path) + (known && S_ISFIFO(status.st_mode) ? " (FIFO)" : "");
+}
+
 std::string child_text(int pid) {
   const std::string name = name_of(pid, pid);
   return "process " + std::to_string(pid) + (name.empty() ? "" : " (" + printable(name) + ")");
@@ -115,7 +140,7 @@ std::string child_text(int pid) {
 /// The system call in which a thread is.
 struct SystemCall {
   long number = -1;
-  long long first = 0, second = 0, fourth = 0;  ///< arguments
+  long long first = 0, second = 0, third = 0, fourth = 0;  ///< arguments
 };
 SystemCall system_call_of(int pid, int tid) {
   SystemCall call;
@@ -125,6 +150,7 @@ SystemCall system_call_of(int pid, int tid) {
   if (words >> call.number >> first >> second >> third >> fourth) {
     call.first = static_cast<long long>(std::strtoull(first.c_str(), nullptr, 16));
     call.second = static_cast<long long>(std::strtoull(second.c_str(), nullptr, 16));
+    call.third = static_cast<long long>(std::strtoull(third.c_str(), nullptr, 16));
     call.fourth = static_cast<long long>(std::strtoull(fourth.c_str(), nullptr, 16));
   } else {
     call.number = -1;
@@ -132,11 +158,102 @@ SystemCall system_call_of(int pid, int tid) {
   return call;
 }
 
-std::string call_name(int pid, const SystemCall& call, const std::vector<int>& children) {
+bool waits_for_file_lock(const SystemCall& call) {
+  return call.number == SYS_flock ||
+         (call.number == SYS_fcntl && (call.second == F_SETLKW || call.second == F_OFD_SETLKW));
+}
+
+constexpr long long private_flag = 128;  // FUTEX_PRIVATE_FLAG
+
+/// As pthread_mutex_lock() of glibc and musl waits, and nothing else that has a word of this value: the word in memory
+/// is 2, or has the owner's tid and the bit for waiters.
+bool waits_for_mutex(const SystemCall& call) {
+  constexpr long long wait = 0, lock_pi = 6, lock_pi2 = 13;
+  constexpr unsigned waiters = 0x80000000;  // FUTEX_WAITERS
+  const long long operation = call.second & ~private_flag;
+  const auto value = static_cast<unsigned>(call.third);
+  return call.number == SYS_futex && call.fourth == 0 &&
+         (operation == lock_pi || operation == lock_pi2 || (operation == wait && (value == 2 || (value & waiters))));
+}
+
+/// The process to which a thread belongs; 0 if there is no such thread, or if it is the kernel's.
+int process_of(int tid) {
+  std::istringstream status(content(folder_of(tid) + "/status"));
+  std::string word;
+  int pid = 0;
+  while (pid == 0 && status >> word)
+    if (word == "Tgid:") status >> pid;
+  char target[8];
+  return pid > 0 && readlink((folder_of(pid) + "/exe").c_str(), target, sizeof target) > 0 ? pid : 0;
+}
+
+/// The process that holds the lock of a file for which `pid` waits.
+int file_lock_holder(int pid) {
+  std::istringstream locks(content("/proc/locks"));
+  std::string line, holders_id;
+  for (int holder = 0; std::getline(locks, line);) {
+    // "2: FLOCK ADVISORY WRITE 4711 ..." is followed by those who wait for it, "2: -> FLOCK ADVISORY WRITE 4712 ...".
+    std::istringstream words(line);
+    std::string id, kind, word;
+    int owner = 0;
+    words >> id >> kind;
+    const bool waits = kind == "->";
+    if (waits) words >> kind;
+    words >> word >> word >> owner;
+    if (!waits)
+      holder = owner, holders_id = id;
+    else if (owner == pid && id == holders_id)
+      return std::max(holder, 0);  // that of an open file description is not known
+  }
+  return 0;
+}
+
+/// The thread that holds the mutex for which a thread of `pid` waits.
+int mutex_owner(int pid, const SystemCall& call) {
+  // The beginning of pthread_mutex_t of glibc on 64-bit machines.
+  struct Mutex {
+    unsigned word, count;
+    int owner;
+    unsigned users;
+    int kind;
+  } mutex{};
+  constexpr int kinds = 3 | 16 | 32 | 64 | 128 | 256 | 512;  // PTHREAD_MUTEX_..._NP, robust, its priority, shared
+  constexpr unsigned tid_mask = 0x3fffffff;                  // FUTEX_TID_MASK
+  if (read_memory(pid, call.first, &mutex, sizeof mutex) != sizeof mutex) return 0;
+  if (mutex.word != 2) return static_cast<int>(mutex.word & tid_mask);
+  return mutex.users > 0 && mutex.owner > 0 && (mutex.kind & ~kinds) == 0 ? mutex.owner : 0;
+}
+
+struct Holder {
+  int pid = 0;               ///< 0: none, or not known
+  bool may_release = false;  ///< by another thread than its main one
+};
+Holder holder_of(int pid, const SystemCall& call) {
+  Holder holder;
+  if (waits_for_file_lock(call)) {
+    holder.pid = file_lock_holder(pid);
+    holder.may_release = holder.pid != 0 && other_threads_may_go_on(holder.pid, {holder.pid});
+  } else if (waits_for_mutex(call)) {
+    const int owner = mutex_owner(pid, call);
+    holder.pid = owner > 0 ? process_of(owner) : 0;
+    holder.may_release = owner != holder.pid;
+  }
+  return holder;
+}
+
+/// ", which process 4711 (sort) holds".
+std::string holder_text(int pid, const Holder& holder) {
+  if (holder.pid == 0) return "";
+  return ", which " + (holder.pid == pid ? "this process itself" : child_text(holder.pid)) + " holds";
+}
+
+std::string call_name(int pid, const SystemCall& call, const std::vector<int>& children, const Holder& holder) {
   const auto of_descriptor = [&](const char* words) {
     return words + descriptor_text(pid, static_cast<int>(call.first));
   };
-  constexpr long long locks[] = {F_SETLKW, F_OFD_SETLKW};
+  if (waits_for_file_lock(call))
+    return of_descriptor(call.number == SYS_flock ? "flock of " : "fcntl lock of ") +
+           (holder.pid > 0 ? holder_text(pid, holder) : ", whose holder is not known");
   switch (call.number) {
     case SYS_read:
     case SYS_readv:
@@ -148,17 +265,14 @@ std::string call_name(int pid, const SystemCall& call, const std::vector<int>& c
     case SYS_pwritev: return of_descriptor("write to ");
     case SYS_fsync:
     case SYS_fdatasync: return of_descriptor("fsync of ");
-    case SYS_flock: return of_descriptor("flock of ");
-    case SYS_fcntl:
-      return std::find(std::begin(locks), std::end(locks), call.second) != std::end(locks)
-                 ? of_descriptor("fcntl lock of ")
-                 : "";
     case SYS_recvfrom:
     case SYS_recvmsg: return of_descriptor("receive from ");
     case SYS_sendto:
     case SYS_sendmsg: return of_descriptor("send to ");
-    case SYS_openat: return "open";
-    case SYS_futex: return "wait for a lock, a condition or a thread (futex)";
+    case SYS_openat: return "open" + path_text(pid, static_cast<int>(call.first), call.second);
+    case SYS_futex:
+      return holder.pid > 0 ? "wait for a lock" + holder_text(pid, holder)
+                            : "wait for a lock, a condition or a thread (futex)";
     case SYS_nanosleep:
     case SYS_clock_nanosleep: return "sleep";
     case SYS_wait4:
@@ -175,7 +289,6 @@ std::string call_name(int pid, const SystemCall& call, const std::vector<int>& c
 /// A thread waits in a futex that no other process has, without a limit of time. A thread that waits for the end of
 /// another one does not, because the kernel wakes it as if another process did.
 bool waits_for_a_lock(int pid, int tid) {
-  constexpr long long private_flag = 128;  // FUTEX_PRIVATE_FLAG
   const SystemCall call = system_call_of(pid, tid);
   return call.number == SYS_futex && (call.second & private_flag) != 0 && call.fourth == 0 &&
          process_status(pid, tid).state == 'S';
@@ -240,7 +353,10 @@ ProcessWait process_wait(int pid, int tid) {
   ProcessWait wait;
   const std::vector<int> children = children_of(pid);
   const SystemCall call = system_call_of(pid, tid);
-  wait.call = call_name(pid, call, children);
+  const Holder holder = holder_of(pid, call);
+  if (holder.pid != pid) wait.holder = holder.pid;
+  wait.holder_may_release = holder.may_release;
+  wait.call = call_name(pid, call, children, holder);
   // The launcher may pass on what a person types.
   const bool reads = call.number == SYS_read || call.number == SYS_readv;
   wait.may_be_served = reads && (call.first == STDIN_FILENO || is_device(target_of(pid, static_cast<int>(call.first))));

@@ -11,6 +11,11 @@ struct ProcessWait {
   /// The system call of the thread that was asked for: "read of /tmp/input (FIFO)", "wait for process 4711 (sort)"; ""
   /// if it is in none or if that is not known.
   std::string call;
+  /// The other process that holds the mutex, or the lock of the file, for which this thread waits without a limit of
+  /// time; 0: none, or not known.
+  int holder = 0;
+  /// A thread of the holder besides its main one may release it.
+  bool holder_may_release = false;
   /// A thread or a child process waits for what another program, a person or a device may send: a connection, a
   /// terminal, a GPU. False if all of them wait for a lock, a pipe, a file system, time or a child process.
   bool may_be_served = false;

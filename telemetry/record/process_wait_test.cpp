@@ -8,12 +8,14 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -56,6 +58,12 @@ class Child {
 
 /// False where the kernel does not show system calls.
 bool shows_calls() { return access("/proc/self/syscall", R_OK) == 0; }
+
+std::string own_name() {
+  char name[16] = "";
+  prctl(PR_GET_NAME, name);
+  return name;
+}
 
 class Waits : public testing::Test {
  protected:
@@ -106,9 +114,93 @@ TEST_F(Waits, ALockOfAFile) {
   const std::string path = "/proc/self/fd/" + std::to_string(fileno(file));
   const Child child([&] { flock(open(path.c_str(), O_RDWR), LOCK_EX); });
   const ProcessWait wait = child.wait("flock of /tmp/");
-  EXPECT_TRUE(wait.call.starts_with("flock of /tmp/")) << wait.call;
+  EXPECT_TRUE(wait.call.ends_with(", which process " + std::to_string(getpid()) + " (" + own_name() + ") holds"))
+      << wait.call;
+  EXPECT_EQ(wait.holder, getpid());
+  EXPECT_FALSE(wait.holder_may_release);
   EXPECT_FALSE(wait.may_be_served);
   std::fclose(file);
+}
+
+/// Of fcntl(), in a process of several threads; one of them may release it.
+TEST_F(Waits, ALockOfAPartOfAFile) {
+  FILE* const file = std::tmpfile();
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  ASSERT_EQ(fcntl(fileno(file), F_SETLK, &lock), 0);
+  const Child child([&] { fcntl(fileno(file), F_SETLKW, &lock); });
+  EXPECT_EQ(child.wait("fcntl lock").holder, getpid());
+  EXPECT_FALSE(child.wait("fcntl lock").holder_may_release);
+  std::atomic<bool> end{false};
+  std::thread other([&] {
+    while (!end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  EXPECT_TRUE(child.wait("fcntl lock").holder_may_release);
+  end = true;
+  other.join();
+  std::fclose(file);
+}
+
+/// The kernel does not say who holds it.
+TEST_F(Waits, ALockOfAnOpenFileDescription) {
+  FILE* const file = std::tmpfile();
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  ASSERT_EQ(fcntl(fileno(file), F_OFD_SETLK, &lock), 0);
+  const std::string path = "/proc/self/fd/" + std::to_string(fileno(file));
+  const Child child([&] { fcntl(open(path.c_str(), O_RDWR), F_OFD_SETLKW, &lock); });
+  const ProcessWait wait = child.wait("fcntl lock");
+  EXPECT_TRUE(wait.call.ends_with(", whose holder is not known")) << wait.call;
+  EXPECT_EQ(wait.holder, 0);
+  std::fclose(file);
+}
+
+TEST_F(Waits, AMutexInSharedMemory) {
+  auto* const mutex = static_cast<pthread_mutex_t*>(
+      mmap(nullptr, sizeof(pthread_mutex_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  for (const bool robust : {false, true}) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    if (robust) pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(mutex, &attributes);
+    pthread_mutex_lock(mutex);
+    const Child child([&] { pthread_mutex_lock(mutex); });
+    const ProcessWait wait = child.wait("wait for a lock, which");
+    EXPECT_EQ(wait.call, "wait for a lock, which process " + std::to_string(getpid()) + " (" + own_name() + ") holds");
+    EXPECT_EQ(wait.holder, getpid());
+    EXPECT_FALSE(wait.holder_may_release);
+    pthread_mutex_unlock(mutex);
+  }
+  munmap(mutex, sizeof *mutex);
+}
+
+/// What has no owner, although its word may be like that of a mutex.
+TEST_F(Waits, ASemaphoreHasNoHolder) {
+  const Child child([] {
+    sem_t semaphore;
+    sem_init(&semaphore, 1, 0);
+    sem_wait(&semaphore);
+  });
+  const ProcessWait wait = child.wait("wait for a lock");
+  EXPECT_EQ(wait.call, "wait for a lock, a condition or a thread (futex)");
+  EXPECT_EQ(wait.holder, 0);
+}
+
+/// Until another process opens it.
+TEST_F(Waits, TheOpeningOfANamedPipe) {
+  char folder[] = "/tmp/process_wait.XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/input";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  {
+    const Child child([&] { open(path.c_str(), O_RDONLY); });
+    EXPECT_EQ(child.wait("open").call, "open of " + path + " (FIFO)");
+    const Child relative([&] { (void)!chdir(folder), open("input", O_RDONLY); });
+    EXPECT_EQ(relative.wait("open").call, "open of input (FIFO)");
+  }
+  unlink(path.c_str());
+  rmdir(folder);
 }
 
 TEST_F(Waits, AConnection) {

@@ -76,12 +76,12 @@ template <class Archive, class Rank>
 void visit_rank(Archive& archive, Rank& r) {
   archive(r.partial);
   archive(r.host, r.pid, r.process_start, r.pid_namespace, r.state, r.alive, r.visible, r.use.cpu_seconds,
-          r.use.io_bytes, r.use.sleeps, r.use.queued_seconds, r.use.tracer, r.wait.call, r.wait.may_be_served,
-          r.wait.may_go_on, r.wait.children, r.may_be_helped, r.wait_status, r.ended, r.ended_in_order, r.launch_rank,
-          r.launch_size, r.world_rank, r.world_size, r.functions_known, r.ticks_per_second, r.anchor_ticks,
-          r.anchor_realtime, r.read_at, r.sampling, r.threads_dropped, r.communicators_dropped, r.requests_dropped,
-          r.peers_dropped, r.epochs_dropped, r.sites_dropped, r.ticks_per_record, r.other_sends, r.other_receives,
-          r.torn);
+          r.use.io_bytes, r.use.sleeps, r.use.queued_seconds, r.use.tracer, r.wait.call, r.wait.holder,
+          r.wait.holder_may_release, r.wait.may_be_served, r.wait.may_go_on, r.wait.children, r.may_be_helped,
+          r.wait_status, r.ended, r.ended_in_order, r.launch_rank, r.launch_size, r.world_rank, r.world_size,
+          r.functions_known, r.ticks_per_second, r.anchor_ticks, r.anchor_realtime, r.read_at, r.sampling,
+          r.threads_dropped, r.communicators_dropped, r.requests_dropped, r.peers_dropped, r.epochs_dropped,
+          r.sites_dropped, r.ticks_per_record, r.other_sends, r.other_receives, r.torn);
   archive.maybe(r.end, end_note);
   archive.list(r.threads, max_threads, thread);
   archive.list(r.communicators, max_communicators, communicator);

@@ -407,13 +407,37 @@ bool is_waiting(const ThreadSnapshot& thread) {
                             (!thread.current || may_block(thread.current->function, thread.current->ordinal != 0)));
 }
 
+/// The rank that holds the lock for which `rank` waits outside MPI; null if there is none.
+const RankSnapshot* lock_holder(const JobFacts& facts, const RankSnapshot& rank) {
+  if (rank.wait.holder == 0) return nullptr;
+  for (const auto& [number, other] : facts.members.ranks())
+    if (other->alive && other->pid == rank.wait.holder && other->host == rank.host &&
+        other->pid_namespace == rank.pid_namespace && other != &rank)
+      return other;
+  return nullptr;
+}
+
+ThreadWait lock_wait(const JobFacts& facts, const RankSnapshot& rank, const RankSnapshot& holder) {
+  WaitCondition condition;
+  condition.holds_lock = true;
+  condition.ranks = facts.single(holder.world_rank);
+  ThreadWait wait;
+  wait.slot = rank.threads.front().slot;
+  wait.may_end = rank.wait.holder_may_release;
+  wait.conditions.push_back(std::move(condition));
+  return wait;
+}
+
 RankWaits waits_of(JobFacts& facts, const RankSnapshot& rank, bool job_ended) {
   RankWaits result;
   result.rank = rank.world_rank;
   result.gone = rank.gone() && !job_ended;
   if (!rank.alive && !job_ended) return result;
   result.every_thread_waits = true;
+  const RankSnapshot* const holder = lock_holder(facts, rank);
+  if (holder) result.threads.push_back(lock_wait(facts, rank, *holder));
   for (const ThreadSnapshot& thread : rank.threads) {
+    if (holder && &thread == &rank.threads.front()) continue;
     if (is_waiting(thread)) {
       if (thread.current) result.seconds = std::max(result.seconds, rank.seconds_since(thread.current->entered));
       result.threads.push_back(ThreadConditions(facts, rank, thread).take());

@@ -31,6 +31,8 @@ struct WaitCondition {
   /// The peer in `ranks` has posted the matching operation and is in MPI, too: a transfer, for which nobody has to call
   /// anything. Not required.
   bool matched = false;
+  /// Outside MPI, for a mutex or for the lock of a file that this rank holds.
+  bool holds_lock = false;
   bool receives = false;    ///< it waits for an incoming message, not for an outgoing one
   std::int32_t unseen = 0;  ///< ranks that may be waited for, too, but have no record here
   std::uint16_t function = no_function;
@@ -47,6 +49,7 @@ struct ThreadWait {
   std::vector<WaitCondition> conditions;
   bool resolved = true;  ///< false: it may also wait for something that is not in `conditions`
   bool polling = false;  ///< not in a call, but it makes only polling calls that find nothing
+  bool may_end = false;  ///< outside MPI, for a lock that another thread of its holder may release
   bool probing = false;  ///< it polls for messages only, without requests, and may look for other events, too
   /// The other rank that is the peer of all unmatched messages of the call, each of which may be complete: one of them
   /// is not, or the call would have returned. no_rank: there is no such rank.

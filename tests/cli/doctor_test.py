@@ -59,7 +59,7 @@ class Doctor(CommandTest):
     @unittest.skipUnless(PROGRAM["FORTRAN_NAMES"], "no MPICH here")
     def test_fortran_bindings(self):
         text = self.findings(PROGRAM["FORTRAN_NAMES"], code=0)
-        self.assertIn("calls 4 MPI functions (3 by Fortran bindings), of which 1 can be accelerated and 2 are watched\n", text)
+        self.assertIn("calls 4 MPI functions (3 by Fortran bindings), of which 2 can be accelerated and 2 are watched\n", text)
 
     def test_a_32_bit_program(self):
         with open("/bin/true", "rb") as file:

@@ -148,6 +148,9 @@ class WhereTest(unittest.TestCase):
         self.assertRegex(text, r"(?m)^  rank 1  pid \d+  gone \(killed, or ended by _exit\(\), before MPI_Finalize\)  was in MPI_Recv\(MPI_COMM_WORLD, from 0, 16 B\)$")
         self.assertIn("  => rank 1 holds up ranks 0,2: gone (killed, or ended by _exit(), before MPI_Finalize)\n", text)
         self.assertIn("records of ended processes removed: 1; of running processes kept: 2\n", self.where("--clean"))
+        done = subprocess.run([COMMAND, "where", "--records", self.folder, "--clean", "no-such-job"], text=True, capture_output=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"\Abestride: there is no record of a job 'no-such-job'; .*\n\Z")
         self.assertNotIn("gone", self.where())
         self.assertIn("1 rank has no record on this host", self.where())
 
