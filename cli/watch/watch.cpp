@@ -260,7 +260,8 @@ class Watch {
   /// Nothing can be said of a job of which nothing was seen, also not that it is good.
   void note_unseen_job() const {
     if (!starts_ranks_ || !jobs_.empty() || ending()) return;
-    say("bestride: no rank was watched: no process with the preload library has called MPI_Init" +
+    say("bestride: no rank was watched: there is no record of a process with the preload library that has called "
+        "MPI_Init" +
         (agents_.problem().empty() ? "" : ", and hosts can't connect to this process (" + agents_.problem() + ")") +
         "; 'bestride doctor PROGRAM' checks whether the program exists and calls MPI\n");
   }

@@ -123,8 +123,10 @@ class Run(CommandTest):
 
     def test_runs_with_the_library_before_what_was_preloaded(self):
         self.launcher("mpiexec", "mpiexec.hydra")
-        self.assertEqual(without_watcher(self.good("run", "--report", "--", "mpiexec", "-n", "2", "x")),
-                         f"BESTRIDE_ALL_RANKS=auto\nBESTRIDE_RECORD=keep\nBESTRIDE_REPORT=1\nLD_PRELOAD={self.front}\n-n 2 x\n")
+        done = self.run_command("run", "--report", "--", "mpiexec", "-n", "2", "x")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"\Abestride: no rank was watched: .*\n\Z")
+        self.assertEqual(without_watcher(done.stdout), f"BESTRIDE_ALL_RANKS=auto\nBESTRIDE_RECORD=keep\nBESTRIDE_REPORT=1\nLD_PRELOAD={self.front}\n-n 2 x\n")
         self.assertIn("BESTRIDE_ALL_RANKS=0\n", self.good("run", "--", "mpiexec", BESTRIDE_ALL_RANKS="0"))
         self.assertIn(f"LD_PRELOAD={self.front}:libm.so.6\n", self.good("run", "--", "mpiexec", LD_PRELOAD="libm.so.6"))
         self.assertIn(f"LD_PRELOAD=libm.so.6:{self.front}\n", self.good("run", "--", "mpiexec", LD_PRELOAD=f"libm.so.6:{self.front}"))
