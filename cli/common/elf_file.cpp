@@ -79,7 +79,7 @@ class Mapping {
 };
 
 bool interesting(std::string_view name) {
-  return name.starts_with("MPI_") || name.starts_with("PMPI_") || name == "dlopen";
+  return name.starts_with("MPI_") || name.starts_with("PMPI_") || name == "dlopen" || name == "__asan_default_options";
 }
 
 /// "mpi_isend" for mpi_isend_, mpi_isend__, mpi_isend_f08_, mpi_isend_f08ts_ and their forms with large counts; "" for

@@ -13,7 +13,8 @@ namespace bestride::inline cli {
 struct ElfFile {
   std::string interpreter;          ///< the dynamic linker; empty: the file is statically linked
   std::vector<std::string> needed;  ///< sonames, in the order of the file
-  /// Names that begin with MPI_ or PMPI_, and dlopen: those that the file imports and those that it defines.
+  /// Names that begin with MPI_ or PMPI_, dlopen and __asan_default_options: those that the file imports and those that
+  /// it defines.
   std::set<std::string> imports, defines;
   /// MPI functions that the file imports by the names of Fortran bindings: "mpi_isend" for mpi_isend_,
   /// mpi_isend_f08ts_.

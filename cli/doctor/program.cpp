@@ -37,8 +37,9 @@ bool has_own_mpi(const ElfFile& file) {
 }
 
 std::size_t mpi_functions(const std::set<std::string>& names) {
-  return static_cast<std::size_t>(
-      std::count_if(names.begin(), names.end(), [](const auto& name) { return name != "dlopen"; }));
+  return static_cast<std::size_t>(std::count_if(names.begin(), names.end(), [](const auto& name) {
+    return name.starts_with("MPI_") || name.starts_with("PMPI_");
+  }));
 }
 
 void check_static(Findings& findings, const std::string& path, const ElfFile& file) {
@@ -105,18 +106,23 @@ std::string calls_text(const ElfFile& file) {
          std::to_string(accelerated) + " can be accelerated and " + std::to_string(watched) + " are watched";
 }
 
-/// The sanitizer's library checks at start that no other library was loaded before it, which a preloaded one is.
+/// The sanitizer's library checks at start that no other library was loaded before it, which a preloaded one is. Ours
+/// switches that off, unless the program has switches of its own (interpose/preload/sanitizer.cpp).
 void check_sanitizer(Findings& findings, const std::string& path, const ElfFile& file) {
   const bool sanitized = std::any_of(file.needed.begin(), file.needed.end(), [](const std::string& soname) {
     return soname.starts_with("libasan.so") || soname.starts_with("libclang_rt.asan");
   });
   if (!sanitized) return;
   const char* const options = std::getenv("ASAN_OPTIONS");
-  if (options && std::string(options).find("verify_asan_link_order=0") != std::string::npos)
+  if (!file.defines.contains("__asan_default_options") ||
+      (options && std::string(options).find("verify_asan_link_order=0") != std::string::npos))
     return findings.ok(program_check, path + " is built with AddressSanitizer, whose check of the link order is off");
-  findings.note(program_check, path +
-                                   " is built with AddressSanitizer, which ends it at start if a library is preloaded; "
-                                   "set ASAN_OPTIONS=verify_asan_link_order=0 (added to its value, if it is set)");
+  findings.problem(
+      program_check,
+      path +
+          " is built with AddressSanitizer and defines __asan_default_options, so that it ends at start if "
+          "a library is preloaded; set ASAN_OPTIONS=verify_asan_link_order=0 (added to its value, if it is "
+          "set)");
 }
 
 void check_symbols(Findings& findings, const std::string& path, const ElfFile& file) {

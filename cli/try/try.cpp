@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/variables.hpp"
 #include "cli/common/command.hpp"
 #include "cli/common/installation.hpp"
 #include "cli/common/job_words.hpp"
@@ -101,14 +103,32 @@ struct Trial {
   std::vector<std::string> outputs[2];
 };
 
+/// The lines for which `wanted` holds, each once.
+template <class Wanted>
+std::vector<std::string> lines_of(const std::string& text, Wanted wanted) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    if (wanted(line) && std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  return lines;
+}
+
+bool says_not_preloaded(const std::string& line) {
+  return line.find("cannot be preloaded") != std::string::npos && line.find("libbestride") != std::string::npos;
+}
+
 /// Ends the command if a run fails.
 void check(const TimedRun& run, Kind kind, int round, const Trial& trial, RunFolder& folder) {
   if (run.interrupted) finish(run.exit_code);
   const std::string all_errors = content(folder.file(round, kind, ".err"));
-  if (kind == bestride_kind && all_errors.find("cannot be preloaded") != std::string::npos)
+  if (kind == bestride_kind && !lines_of(all_errors, says_not_preloaded).empty())
     fail(
         "the dynamic linker of the ranks could not preload the library, so the job would be compared with itself; "
         "'bestride doctor' says why");
+  if (kind == bestride_kind && round == 0)
+    for (const std::string& line :
+         lines_of(all_errors, [](const auto& each) { return each.starts_with("bestride: "); }))
+      std::fprintf(stderr, "%s\n", line.c_str());
   if (run.exit_code == 0) return;
   const std::string errors = last_lines(all_errors, 10);
   if (!errors.empty()) std::fprintf(stderr, "%s%s", errors.c_str(), errors.back() == '\n' ? "" : "\n");
@@ -210,6 +230,8 @@ void run_rounds(const TryOptions& options, const std::string& launcher, const st
 
 void try_job(const TryOptions& options) {
   if (options.command.empty()) fail("no command to try; for example: bestride try mpiexec -n 4 ./program");
+  if (Settings::get().flag("BESTRIDE_DISABLE"))
+    fail("BESTRIDE_DISABLE=1 leaves every call to the MPI library, so the job would be compared with itself; unset it");
   const Installation installation = Installation::find();
   if (const std::string why = installation.why_no_preload(); !why.empty()) fail(why);
   const std::string launcher = find_program(options.command[0]);

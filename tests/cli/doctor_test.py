@@ -160,10 +160,11 @@ class Doctor(CommandTest):
     def test_address_sanitizer(self):
         bare = {name: value for name, value in self.environment.items() if name != "ASAN_OPTIONS"}
         self.environment = bare
-        self.assertIn("is built with AddressSanitizer, which ends it at start if a library is preloaded; set ASAN_OPTIONS=verify_asan_link_order=0",
-                      self.findings(PROGRAM["SANITIZED"], code=0))
-        self.assertIn("is built with AddressSanitizer, whose check of the link order is off\n",
-                      self.findings(PROGRAM["SANITIZED"], code=0, ASAN_OPTIONS="detect_leaks=0:verify_asan_link_order=0"))
+        off = "is built with AddressSanitizer, whose check of the link order is off\n"
+        self.assertIn(off, self.findings(PROGRAM["SANITIZED"], code=0))
+        self.assertIn("and defines __asan_default_options, so that it ends at start if a library is preloaded; set ASAN_OPTIONS=verify_asan_link_order=0",
+                      self.findings(PROGRAM["SANITIZED_WITH_OPTIONS"], code=1))
+        self.assertIn(off, self.findings(PROGRAM["SANITIZED_WITH_OPTIONS"], code=0, ASAN_OPTIONS="detect_leaks=0:verify_asan_link_order=0"))
 
     def under_filter(self, rule):
         done = subprocess.run([PROGRAM["FORBID_CALL"], rule, f"{self.prefix}/bin/bestride", "doctor", "/bin/true"],

@@ -90,8 +90,21 @@ class Try(CommandTest):
         self.assertIn("exit code 137 with the library (round 1), and not without it; its output is in ", done.stderr)
 
     def test_a_library_that_was_not_preloaded(self):
-        self.job("[ $with = no ] || echo \"ERROR: ld.so: object 'x' from LD_PRELOAD cannot be preloaded: ignored.\" >&2")
+        line = "[ $with = no ] || echo \"ERROR: ld.so: object '/x/{}' from LD_PRELOAD cannot be preloaded: ignored.\" >&2"
+        self.job(line.format("libbestride.so"))
         self.assertIn("would be compared with itself; 'bestride doctor' says why", self.run_command("try", "job").stderr)
+        self.job(line.format("libother.so"))
+        self.assertEqual(self.good("try", "--rounds", "1", "job").count("ratio"), 2)
+
+    def test_a_job_that_would_be_compared_with_itself(self):
+        self.job("true")
+        self.assertEqual(self.refused("try", "job", BESTRIDE_DISABLE="1"),
+                         "BESTRIDE_DISABLE=1 leaves every call to the MPI library, so the job would be compared with itself; unset it")
+
+    def test_what_the_library_says_is_shown_once(self):
+        self.job("[ $with = no ] || for rank in 0 1; do echo 'bestride: nothing is accelerated' >&2; done; echo other >&2")
+        done = self.run_command("try", "--rounds", "2", "job")
+        self.assertEqual((done.returncode, done.stderr), (0, "bestride: nothing is accelerated\n"))
 
     def test_bad_usage(self):
         self.assertIn("for example: bestride try mpiexec", self.refused("try"))
