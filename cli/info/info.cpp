@@ -16,6 +16,7 @@
 #include "cli/common/installation.hpp"
 #include "kernels/cuda/driver/image.hpp"
 #include "kernels/packer.hpp"
+#include "perfmodel/profile/machine.hpp"
 #include "perfmodel/profile/profile.hpp"
 #include "telemetry/report/json_writer.hpp"
 
@@ -70,7 +71,9 @@ std::string profile_text() {
   const std::string path = find_profile_path();
   if (path.empty()) return "built-in ('bestride calibrate' measures this machine)";
   const auto profile = MachineProfile::load(path);
-  return profile ? path : "built-in: " + profile.error().text;
+  if (!profile) return "built-in: " + profile.error().text;
+  const std::string stale = why_stale(profile->fingerprint, fingerprint_here(""));
+  return stale.empty() ? path : "built-in: " + path + ": " + stale;
 }
 
 /// What is installed and in effect: a name and a text each.

@@ -20,8 +20,9 @@ std::optional<MachineProfile> load_profile(const std::string& path, const char* 
   Result<MachineProfile> loaded = MachineProfile::load_for_predictions(path);
   std::string problem;
   if (loaded) {
-    problem = why_stale(loaded->fingerprint, fingerprint_here(version));
-    if (problem.empty()) return std::move(*loaded);
+    const std::string stale = why_stale(loaded->fingerprint, fingerprint_here(version));
+    if (stale.empty()) return std::move(*loaded);
+    problem = path + ": " + stale;
   } else {
     problem = loaded.error().text;
   }

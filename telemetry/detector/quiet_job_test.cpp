@@ -76,6 +76,17 @@ TEST_F(QuietJob, TheyLookForAFile) {
   EXPECT_EQ(found.confidence, 0.6);
 }
 
+/// What was written before is no reason why others wait.
+TEST_F(QuietJob, OneSleepsAfterItHasWritten) {
+  for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Bcast");
+  EXPECT_TRUE(observe(1).empty());
+  thread(3).state = 'S';
+  thread(3).channel = "hrtimer_nanosleep";
+  job.ranks[3].use.io_bytes += 4096;
+  for (int i = 0; i < 20 && detector.working().empty(); ++i) EXPECT_TRUE(observe(0.25).empty());
+  EXPECT_EQ(detector.working().at(0).cause, Cause::sleeping);
+}
+
 TEST_F(QuietJob, TheyWriteToAPipeThatNobodyReads) {
   block('S', "anon_pipe_write");
   EXPECT_EQ(expect_one(observe(62), Fault::computation_hang, all).cause, Cause::transferring);

@@ -198,6 +198,7 @@ class Doctor(CommandTest):
         self.assertIn("problem  profile   profile", self.findings("/bin/true", code=1))
         subprocess.run([PROGRAM["WRITE_PROFILE"], path, "elsewhere"], check=True)
         self.assertIn("measured with another CPU ('Abacus 3000', here '", self.findings("/bin/true", code=1))
+        self.assertRegex(self.good("info"), rf"(?m)^profile +built-in: {path}: .*measured with another CPU")
 
     def test_hwloc(self):
         stand_in = {"HWLOC_SYNTHETIC": "the stand-in's", "LD_LIBRARY_PATH": os.path.dirname(os.environ["STAND_IN_HWLOC"])}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """removal_test.py MPIEXEC LIBRARY FAULT_LAB BESTRIDE: which records of a job remain: none after a normal end, all after a kill."""
-import glob
 import contextlib
+import glob
 import json
 import os
 import signal
