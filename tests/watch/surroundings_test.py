@@ -84,6 +84,15 @@ class Surroundings(unittest.TestCase):
         self.assertRegex(done.stdout, GOOD)
         self.assertEqual(own_lines(done.stderr), [])
 
+    def assert_unrecorded(self, done, cause):
+        """The job ends well, and nothing of it was seen."""
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, GOOD)
+        lines = own_lines(done.stderr)
+        self.assertEqual(len(lines), 2, done.stderr)
+        self.assertRegex(lines[0], NO_RECORDS + cause)
+        self.assertRegex(lines[1], r"\Abestride: no rank was watched: there is no record of ")
+
     def assert_crash(self, done):
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(self.findings(done), [("crash", [1])], done.stderr)
@@ -102,13 +111,7 @@ class Records(Surroundings):
     transport = Surroundings.SYSTEM_V_MEMORY
 
     def unrecorded(self, outside, cause):
-        done = self.watched(outside=outside)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, GOOD)
-        lines = own_lines(done.stderr)
-        self.assertEqual(len(lines), 2, done.stderr)
-        self.assertRegex(lines[0], NO_RECORDS + cause)
-        self.assertRegex(lines[1], r"\Abestride: no rank was watched: there is no record of ")
+        self.assert_unrecorded(self.watched(outside=outside), cause)
 
     def test_no_space(self):
         self.unrecorded(own_shm("size=64k"), r"/dev/shm/\S+\.record: No space left on device; 308 KiB are needed in /dev/shm for each rank$")
@@ -266,12 +269,7 @@ class Intruder(Surroundings):
             with self.subTest(name):
                 os.makedirs(bait, exist_ok=True)
                 outside = changed("mount -t tmpfs -o mode=1777,size=256m tmpfs /dev/shm", f"{self.AS_NOBODY} {made}")
-                done = self.watched(outside=outside)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertRegex(done.stdout, GOOD)
-                lines = own_lines(done.stderr)
-                self.assertEqual(len(lines), 1, done.stderr)
-                self.assertRegex(lines[0], rf"{NO_RECORDS}{folder}: .*; remove what is in its place$")
+                self.assert_unrecorded(self.watched(outside=outside), rf"{folder}: .*; remove what is in its place$")
                 self.assertEqual(os.listdir(bait), [])
 
     def test_what_he_does_while_the_job_runs(self):
