@@ -409,7 +409,7 @@ bool is_waiting(const ThreadSnapshot& thread) {
 
 /// The rank that holds the lock for which `rank` waits outside MPI; null if there is none.
 const RankSnapshot* lock_holder(const JobFacts& facts, const RankSnapshot& rank) {
-  if (rank.wait.holder == 0) return nullptr;
+  if (rank.wait.holder == 0 || rank.threads.empty()) return nullptr;
   for (const auto& [number, other] : facts.members.ranks())
     if (other->alive && other->pid == rank.wait.holder && other->host == rank.host &&
         other->pid_namespace == rank.pid_namespace && other != &rank)
