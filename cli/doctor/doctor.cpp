@@ -71,7 +71,10 @@ void doctor(const DoctorOptions& options) {
 void add_doctor(CLI::App& app) {
   const auto options = std::make_shared<DoctorOptions>();
   CLI::App* const command = app.add_subcommand("doctor", "check whether the library works here, or with a program");
-  command->add_option("program", options->job, "program the job runs, with its arguments")->type_name("PROGRAM");
+  command
+      ->add_option("program", options->job,
+                   "program the job runs, with its arguments; -- before them if one begins with -")
+      ->type_name("PROGRAM");
   command->add_flag("--json", options->json, "as JSON");
   command->callback([options] { doctor(*options); });
 }
