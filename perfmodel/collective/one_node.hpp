@@ -73,7 +73,7 @@ constexpr OneNodeLimits OneNodeLimits::built_in(OneNodeLibrary library) noexcept
     if (what == Collective::allgather) table[static_cast<std::size_t>(Collective::allgatherv)] = {least, most};
   };
   if (library == OneNodeLibrary::other) {
-    set(limits.blocking, Collective::alltoall, 0, 4 * kib);
+    set(limits.blocking, Collective::alltoall, 0, 1 * kib);
     return limits;
   }
   limits.varying = limits.barriers = limits.neighbors = 1;

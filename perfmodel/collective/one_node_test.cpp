@@ -99,7 +99,7 @@ TEST(OneNodeChoice, OtherLibraries) {
         EXPECT_FALSE(nonblocking_on_one_node(static_cast<Collective>(what), bytes, 2, false, *limits));
     EXPECT_FALSE(shared(Collective::broadcast, kib, *limits));
     EXPECT_FALSE(shared(Collective::allreduce, kib, *limits));
-    EXPECT_TRUE(shared(Collective::alltoall, 8 * kib, *limits));
+    EXPECT_TRUE(shared(Collective::alltoall, 2 * kib, *limits));
     EXPECT_EQ(choose_on_one_node(Collective::alltoall, 1024 * kib, 2, false, *limits), OneNodeChoice::if_any_has_gaps);
   }
   for (const Collective what : {Collective::gather, Collective::allgatherv, Collective::allreduce}) {
