@@ -48,6 +48,10 @@ Waits waits_of(const Finding& finding, const JobView& view) {
 }
 
 constexpr const char* one_order = "make collective calls on several communicators in one order on all ranks";
+constexpr const char* posts_first =
+    "call MPI_Win_post before MPI_Win_start, which may wait for it on the other ranks, and MPI_Win_complete before "
+    "MPI_Win_wait";
+
 /// "MPI_Win_fence", in which a rank of the cycle waits for a culprit, if not all ranks of the cycle are culprits.
 std::string missing_call(const Finding& finding, const JobView& view) {
   const std::vector<std::int32_t>& cycle = finding.cycle;
@@ -61,10 +65,6 @@ std::string missing_call(const Finding& finding, const JobView& view) {
   }
   return "";
 }
-
-constexpr const char* posts_first =
-    "call MPI_Win_post before MPI_Win_start, which may wait for it on the other ranks, and MPI_Win_complete before "
-    "MPI_Win_wait";
 
 }  // namespace
 

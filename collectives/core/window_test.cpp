@@ -85,7 +85,6 @@ TEST(Window, IsAFileWhereMemoryFilesAreForbidden) {
   EXPECT_EQ(status, 0);
 }
 
-/// The kernel would end the process by SIGXFSZ.
 TEST(Window, IsNoStandardStreamOfAProgramThatHasClosedThem) {
   const pid_t child = fork();
   if (child == 0) {
@@ -100,6 +99,7 @@ TEST(Window, IsNoStandardStreamOfAProgramThatHasClosedThem) {
   EXPECT_EQ(status, 0);
 }
 
+/// The kernel would end the process by SIGXFSZ.
 TEST(Window, FailsBeyondTheFileSizeLimit) {
   const pid_t child = fork();
   if (child == 0) {

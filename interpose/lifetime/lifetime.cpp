@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <utility>
 
 #include "base/float_environment.hpp"
 #include "base/message.hpp"

@@ -407,16 +407,8 @@ bool passes_over_messages(const RankSnapshot& sender, const RankSnapshot& receiv
 
 std::optional<std::int64_t> unanswered(const RankSnapshot& rank, const RankSnapshot& hub) {
   if (rank.other_sends > 0 || rank.other_receives > 0 || rank.peers_dropped > 0) return std::nullopt;
-  std::optional<std::int64_t> result;
-  for (const PeerSnapshot& peer : rank.peers) {
-    const CommunicatorSnapshot* const in =
-        peer.communicator == no_index ? nullptr : rank.communicator(peer.communicator);
-    const std::int32_t number = in ? rank_in(hub, in->uid, rank) : hub.world_rank;
-    if (static_cast<std::int32_t>(peer.rank) == number)
-      result = result.value_or(0) + static_cast<std::int64_t>(peer.received_messages) -
-               static_cast<std::int64_t>(peer.sent_messages);
-  }
-  return result;
+  const auto received = counted(rank, hub, /*sends=*/false), sent = counted(rank, hub, /*sends=*/true);
+  return received ? std::optional(*received - sent.value_or(0)) : std::nullopt;
 }
 
 bool has_unreceived_messages(const RankSnapshot& sender, const RankSnapshot& receiver) {

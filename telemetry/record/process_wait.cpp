@@ -192,7 +192,8 @@ int file_lock_holder(int pid) {
   std::istringstream locks(content("/proc/locks"));
   std::string line, holders_id;
   for (int holder = 0; std::getline(locks, line);) {
-    // "2: FLOCK ADVISORY WRITE 4711 ..." is followed by those who wait for it, "2: -> FLOCK ADVISORY WRITE 4712 ...".
+    // A line as "2: FLOCK ADVISORY WRITE 4711 ..." names the process that holds lock 2. The lines that follow it name
+    // the processes that wait for this lock, as "2: -> FLOCK ADVISORY WRITE 4712 ...".
     std::istringstream words(line);
     std::string id, kind, word;
     int owner = 0;
