@@ -24,6 +24,7 @@ struct Element {
   MPI_Datatype leaf = MPI_DATATYPE_NULL;
   bool mixed = false;     ///< more than one basic type below
   std::int64_t unit = 0;  ///< innermost_with_gaps() of the parts, then of this element
+  ElementSizes elements;
 };
 using Decoded = std::optional<Element>;
 
@@ -61,6 +62,7 @@ class Decoder {
     for (chain.pop_back(); !chain.empty(); chain.pop_back()) {
       Level& level = chain.back();
       absorb(level.element, *below);
+      level.element.elements = below->elements;
       below = with_bytes(level, derived(level.contents, level.element, *below));
       if (!below) return std::nullopt;
     }
@@ -106,6 +108,7 @@ class Decoder {
     int size = 0;
     if (mpi_.size(type, &size) != MPI_SUCCESS || size < 0) return std::nullopt;
     element.leaf = type;
+    element.elements = ElementSizes::basic(size);
     if (size == 0 || size == element.extent) {
       const Built block = make_block(0, size);
       if (!block) return std::nullopt;
@@ -273,6 +276,7 @@ class Decoder {
         absorb(element, *below);
       }
       const Built block = make_repeat(below->bytes, lengths[i], below->extent);
+      if (block && block->node) element.elements.append(below->elements, block->node->size);
       std::int64_t offset = 0;
       if (!block || !sum(block->offset, displacements[i], &offset)) return std::nullopt;
       parts.push_back({offset, block->node});
@@ -386,6 +390,7 @@ std::optional<DecodedType> decode(MPI_Datatype type, const DatatypeCalls& mpi) {
   decoded.extent = element->extent;
   const std::int64_t size = decoded.layout->size();
   decoded.unit_bytes = element->unit != 0 ? std::min(element->unit, size) : size;
+  decoded.elements = element->elements;
   decoded.leaf = element->mixed || !element->bytes.node ? MPI_DATATYPE_NULL : element->leaf;
   return decoded;
 }

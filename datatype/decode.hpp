@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "datatype/element_sizes.hpp"
 #include "datatype/layout.hpp"
 #include "datatype/mpi_calls.hpp"
 
@@ -28,6 +29,7 @@ struct DecodedType {
   /// of the element. For example, a face of a cube with adjacent rows is one loop in the layout but a loop of rows in
   /// the datatype.
   std::int64_t unit_bytes = 0;
+  ElementSizes elements;  ///< pair types count as one element
 };
 
 /// nullopt if the type can't be represented (62-bit overflow, an unknown combiner, an MPI call that failed); MPI then

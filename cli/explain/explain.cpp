@@ -77,11 +77,17 @@ void print_text(const Question& question, const Explanation& it) {
   const std::string memory = question.device ? ", device memory" + other : "";
   say("call", std::string(name(question.call)) + where + memory);
   if (question.device) return print_methods(it);
+  if (it.engine) {
+    std::printf("  %-8s <- chosen: %s\n", "engine", it.because.c_str());
+    std::printf("  in calls that the library packs in another way (MPI_Bsend, MPI_Sendrecv_replace):\n");
+  }
   for (int i = 0; i < strategy_count; ++i) {
     const double seconds = it.choice.seconds[static_cast<std::size_t>(i)];
     const bool chosen = static_cast<int>(it.choice.strategy) == i;
     std::printf("  %-8s %s%s\n", std::string(name(static_cast<Strategy>(i))).c_str(), time_text(seconds).c_str(),
-                chosen ? ("  <- chosen: " + it.because).c_str() : "");
+                !chosen     ? ""
+                : it.engine ? "  <- chosen there"
+                            : ("  <- chosen: " + it.because).c_str());
   }
 }
 
@@ -109,7 +115,8 @@ void print_json(const Question& question, const Explanation& it) {
       json.member(name(static_cast<Strategy>(i)), it.choice.seconds[static_cast<std::size_t>(i)]);
   json.close_object();
   if (question.device) json.member("chunk", it.device_choice.chunk);
-  const std::string_view chosen = !question.device              ? name(it.choice.strategy)
+  const std::string_view chosen = it.engine                     ? "engine"
+                                  : !question.device            ? name(it.choice.strategy)
                                   : it.device_choice.possible() ? cuda::name(it.device_choice.method)
                                                                 : "none";
   json.member("strategy", chosen).member("because", it.because);

@@ -28,6 +28,7 @@ struct Explanation {
   std::string profile;          ///< path or "built-in"
   std::string profile_problem;  ///< why the requested profile is not used; otherwise ""
   Choice choice;
+  bool engine = false;  ///< a message whose fragments are packed in place of the MPI library, whatever `choice` is
   std::string because;
 
   // For device memory: only set if the question was about it.

@@ -83,8 +83,9 @@ std::string shortened(std::string place) {
 /// Of Served, what the library did first.
 std::vector<std::string> names_of(std::uint16_t served) {
   constexpr std::pair<Served, const char*> names[] = {
-      {served_packed, "pack"},          {served_respelled, "respell"},           {served_from_device, "device"},
-      {served_in_one_node, "one node"}, {served_hierarchically, "hierarchical"}, {served_by_mpi, "MPI"}};
+      {served_by_engine, "engine"},   {served_packed, "pack"},          {served_respelled, "respell"},
+      {served_from_device, "device"}, {served_in_one_node, "one node"}, {served_hierarchically, "hierarchical"},
+      {served_by_mpi, "MPI"}};
   std::vector<std::string> result;
   for (const auto& [bit, name] : names)
     if (served & bit) result.emplace_back(name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creation and freeing of datatypes and operations.
 #include "interpose/calls/entry.hpp"
+#include "interpose/engine/engine.hpp"
 #include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/runtime.hpp"
 
@@ -8,23 +9,25 @@ namespace bestride::inline interpose {
 namespace {
 
 /// A derived type that the application may use in communication from now on.
-void committed(MPI_Datatype type) noexcept {
-  runtime().types.insert(type);
+void committed(MPI_Datatype type, const Registration& registration) noexcept {
+  runtime().types.insert(type, registration.context());
   runtime().spelled.leave_room_for(type);
 }
 
 template <Calls& via>
 int type_commit(MPI_Datatype* type) {
+  const Registration registration;
   const int error = via.Type_commit(type);
-  if (error == MPI_SUCCESS && !runtime().ended() && !predefined(*type)) committed(*type);
+  if (error == MPI_SUCCESS && !runtime().ended() && !predefined(*type)) committed(*type, registration);
   return error;
 }
 
 /// A duplicate of a committed type is committed.
 template <Calls& via>
 int type_dup(MPI_Datatype type, MPI_Datatype* copy) {
+  const Registration registration;
   const int error = via.Type_dup(type, copy);
-  if (error == MPI_SUCCESS && !runtime().ended() && runtime().types.committed(type)) committed(*copy);
+  if (error == MPI_SUCCESS && !runtime().ended() && runtime().types.committed(type)) committed(*copy, registration);
   return error;
 }
 
@@ -34,15 +37,16 @@ template <Calls& via>
 int type_free(MPI_Datatype* type) {
   if (!type || runtime().ended()) return via.Type_free(type);
   TypeRegistry& types = runtime().types;
-  if (const MPI_Datatype freed = *type; types.release_unused(freed)) {
+  void* context = nullptr;
+  if (const MPI_Datatype freed = *type; types.release_unused(freed, &context)) {
     int error = MPI_ERR_OTHER;
     try {
       error = via.Type_free(type);
     } catch (...) {  // as below
-      types.unused_not_freed(freed);
+      types.unused_not_freed(freed, context);
       throw;
     }
-    if (error != MPI_SUCCESS) types.unused_not_freed(freed);
+    if (error != MPI_SUCCESS) types.unused_not_freed(freed, context);
     return error;
   }
   if (nested_free<via>(type_being_freed, type)) return via.Type_free(type);

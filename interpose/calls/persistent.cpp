@@ -35,7 +35,8 @@ int init(CallId id, OneEndpoint MessageCompletion::*member, Buffer* buffer, Coun
   const Stopwatch watch(reporting());
   OneEndpoint endpoint;
   std::unique_ptr<MessageCompletion> completion;
-  const bool ours = endpoint.prepare(buffer, count, entry, peer, comm, largest_count<Count>);
+  const bool ours =
+      endpoint.prepare(buffer, count, entry, peer, comm, largest_count<Count>, {.engine = !is_buffered<slot>});
   bool kept =
       ours && (!endpoint.packs() || (completion = std::unique_ptr<MessageCompletion>(new_persistent_message())));
   if constexpr (std::is_same_v<OneEndpoint, ReceiveEndpoint>)

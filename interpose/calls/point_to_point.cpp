@@ -10,7 +10,8 @@
 namespace bestride::inline interpose {
 namespace {
 
-constexpr CallTraits blocks_alone{.blocks_alone = true};
+constexpr CallTraits blocks_alone{.blocks_alone = true, .engine = true};
+constexpr CallTraits in_both_directions{.engine = true};
 
 /// The entry of the nonblocking variant, used while collectives are in progress. There is none for MPI_Bsend, which
 /// does not wait for other ranks. There is none for MPI_Sendrecv, which waits in the library while the progress thread
@@ -66,7 +67,8 @@ template <auto slot, class Count>
                                        int peer, int tag, MPI_Comm comm) {
   const Stopwatch watch(reporting());
   SendEndpoint out;
-  if (out.prepare(buffer, count, entry, peer, comm, largest_count<Count>, blocks_alone)) {
+  constexpr CallTraits traits{.blocks_alone = true, .engine = !is_buffered<slot>};
+  if (out.prepare(buffer, count, entry, peer, comm, largest_count<Count>, traits)) {
     out.fill();
     buffer = out.buffer();
     count = static_cast<Count>(out.count());
@@ -86,7 +88,7 @@ int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer
   if constexpr (has_nonblocking_entry<slot>)
     if (any_collective_pending()) [[unlikely]]
       return poll_nonblocking_form<slot>(MPI_STATUS_IGNORE, buffer, count, type, peer, tag, comm);
-  TypeEntry* entry = find_candidate(type, count, CallKind::send, peer, comm);
+  TypeEntry* entry = find_sender<slot>(type, count, CallKind::send, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]]
       record_forwarded(id, count, type);
@@ -169,13 +171,15 @@ int sendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype 
   SendEndpoint out;
   ReceiveEndpoint in;
   MPI_Status own;
-  if (send_entry && out.prepare(send_buffer, send_count, send_entry, to, comm, largest_count<Count>)) {
+  if (send_entry &&
+      out.prepare(send_buffer, send_count, send_entry, to, comm, largest_count<Count>, in_both_directions)) {
     out.fill();
     send_buffer = out.buffer();
     send_count = static_cast<Count>(out.count());
     send_type = out.type();
   }
-  if (receive_entry && in.prepare(receive_buffer, receive_count, receive_entry, from, comm, largest_count<Count>)) {
+  if (receive_entry &&
+      in.prepare(receive_buffer, receive_count, receive_entry, from, comm, largest_count<Count>, in_both_directions)) {
     receive_buffer = in.buffer();
     receive_count = static_cast<Count>(in.count());
     receive_type = in.type();

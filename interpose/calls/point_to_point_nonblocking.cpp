@@ -60,7 +60,7 @@ int defer_device_send(std::unique_ptr<MessageCompletion> completion, int peer, i
 template <auto slot, class Count>
 int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
           MPI_Request* request) {
-  TypeEntry* entry = find_candidate(type, count, CallKind::isend, peer, comm);
+  TypeEntry* entry = find_sender<slot>(type, count, CallKind::isend, peer, comm);
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]]
       record_forwarded(id, count, type);
@@ -70,7 +70,8 @@ int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int pee
   const Stopwatch watch(reporting());
   SendEndpoint out;
   std::unique_ptr<MessageCompletion> completion;
-  const bool ours = request && out.prepare(buffer, count, entry, peer, comm, largest_count<Count>);
+  const bool ours =
+      request && out.prepare(buffer, count, entry, peer, comm, largest_count<Count>, {.engine = !is_buffered<slot>});
   const bool kept =
       ours && (!out.packs() || (completion = std::unique_ptr<MessageCompletion>(new_message_completion())));
   if (!kept) out.refuse_device_memory();
@@ -107,7 +108,7 @@ int ireceive(CallId id, void* buffer, Count count, TypeEntry* entry, MPI_Datatyp
   const Stopwatch watch(reporting());
   ReceiveEndpoint in;
   std::unique_ptr<MessageCompletion> completion;
-  const bool ours = request && in.prepare(buffer, count, entry, peer, comm, largest_count<Count>);
+  const bool ours = request && in.prepare(buffer, count, entry, peer, comm, largest_count<Count>, {.engine = true});
   const bool kept =
       ours && (!in.packs() || (completion = std::unique_ptr<MessageCompletion>(new_message_completion())) ||
                in.receive_without_completion(buffer, count, entry, largest_count<Count>));

@@ -14,6 +14,7 @@
 #include "interpose/device/batch_launch.hpp"
 #include "interpose/device/deferred_sends.hpp"
 #include "interpose/device/lazy_interception.hpp"
+#include "interpose/engine/engine.hpp"
 #include "interpose/message/completion.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/yielding_progress.hpp"
@@ -59,13 +60,30 @@ extern "C" int copy_nothing(MPI_Comm, int, void*, void*, void*, int* copies) {
   return MPI_SUCCESS;
 }
 
+std::string library_version() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  real.Get_library_version(version, &length);
+  return short_mpi_version(version);
+}
+
 double now() noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
 
+void Lifetime::use_engine(Runtime& runtime) noexcept {
+  if (runtime.options_.forced) return;  // one of the strategies that change the message
+  // With other libraries, not all messages pass the engine.
+  const char* const why_not =
+      built_in_curves_are_of(library_version()) ? replace_engine() : "it is not MPICH 4.0 over UCX";
+  runtime.engine_ = !why_not;
+  if (why_not) log_info_once("engine", "the MPI library packs the fragments of its messages itself: %s", why_not);
+}
+
 void Lifetime::announce(Runtime& runtime) noexcept {
+  use_engine(runtime);
   // With another forced strategy this rank could not receive packed messages, so it must not announce itself.
   if (!runtime.options_.forced || *runtime.options_.forced == Strategy::pack)
     runtime.peer_discovery_.announce(runtime.contiguous_.groups);
@@ -166,10 +184,7 @@ void Lifetime::end(Runtime& runtime) {
 void Lifetime::report(Runtime& runtime) noexcept {
   try {
     ReportHeader header;
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    real.Get_library_version(version, &length);
-    header.mpi_library = short_mpi_version(version);
+    header.mpi_library = library_version();
     header.profile = runtime.loaded_profile()  ? runtime.loaded_profile()->path
                      : runtime.library_known() ? "built-in"
                                                : "built-in, for any MPI library";
@@ -192,7 +207,8 @@ void Lifetime::shut_down(Runtime& runtime) noexcept {
 }
 
 void Lifetime::session_begins(Runtime& runtime) noexcept {
-  runtime.sessions_.fetch_add(1, std::memory_order_relaxed);
+  if (runtime.sessions_.fetch_add(1, std::memory_order_relaxed) == 0 && !runtime.initialized_.load())
+    use_engine(runtime);
   read_predefined();
 }
 

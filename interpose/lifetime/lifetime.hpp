@@ -15,6 +15,8 @@ class Lifetime {
  public:
   /// Before MPI_Init: announces to other ranks what they have to know of this one during their MPI_Init.
   static void announce(Runtime& runtime) noexcept;
+  /// Before the first use of a type. Does nothing if it has been called.
+  static void use_engine(Runtime& runtime) noexcept;
   /// MPI_Init has succeeded. Only the first call has an effect.
   static void begin(Runtime& runtime) noexcept;
   /// MPI_Finalize is about to be called. Only the first call has an effect.

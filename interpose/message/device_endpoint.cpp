@@ -11,7 +11,7 @@ TypeEntry* type_entry_or_opaque(MPI_Datatype type) noexcept {
   if (TypeEntry* entry = find_or_add_type(type)) return entry;
   // Never destroyed: calls may come from destructors of other libraries.
   static TypeEntry* const unknown =
-      new (std::nothrow) TypeEntry(MPI_DATATYPE_NULL, 0, TypeEntry::Life::permanent, TypeEntry::State::opaque);
+      new (std::nothrow) TypeEntry(MPI_DATATYPE_NULL, 0, TypeEntry::Life::permanent, nullptr, TypeEntry::State::opaque);
   // Without a datatype there is nothing to move, and MPI reports the error.
   return type == MPI_DATATYPE_NULL ? nullptr : unknown;
 }

@@ -34,6 +34,13 @@ bool Endpoint::prepare(CallKind kind, const void* user, std::int64_t count, Type
   if (plan->forward_only()) return forward_because(plan->layout() ? "contiguous" : "opaque");
   if (!address_is_plausible(user, *plan->layout())) return forward_because("address");
   distance_ = runtime().distance(comm, peer);
+  // What a rank sends to itself is copied by the library.
+  if (traits.engine && type->served() && distance_ != Distance::self) {
+    constexpr unsigned others = TypeEntry::everywhere & ~(1u << static_cast<int>(Distance::self));
+    if (!runtime().options().reporting) type->leave(count, kind_, others);
+    served_ = true;
+    return false;
+  }
   if (!traits.packing)
     packing_ = Packing::never;
   else if (traits.relies_on_announcements && is_sending(kind) && plan->may_be_split(distance_) &&

@@ -66,7 +66,36 @@ struct CallTraits {
   bool allows_respelling = true;  ///< the library may be given datatypes made by Bestride
   bool blocks_alone = false;  ///< the call returns when this message is complete; nothing else is in flight meanwhile
   bool packing = true;        ///< the library may be given packed bytes
+  /// The library passes the user's buffer to its transport, so the engine packs (interpose/engine/).
+  bool engine = false;
 };
+
+/// The library packs these messages into the user's buffer, so the engine does not serve them.
+template <auto slot>
+constexpr bool is_buffered = false;
+template <>
+inline constexpr bool is_buffered<&Calls::Bsend> = true;
+template <>
+inline constexpr bool is_buffered<&Calls::Ibsend> = true;
+template <>
+inline constexpr bool is_buffered<&Calls::Bsend_init> = true;
+#if MPI_VERSION >= 4
+template <>
+inline constexpr bool is_buffered<&Calls::Bsend_c> = true;
+template <>
+inline constexpr bool is_buffered<&Calls::Ibsend_c> = true;
+template <>
+inline constexpr bool is_buffered<&Calls::Bsend_init_c> = true;
+#endif
+/// find_candidate() for a send; what is known of other sends does not hold for buffered ones.
+template <auto slot>
+[[gnu::always_inline]] inline TypeEntry* find_sender(MPI_Datatype type, std::int64_t count, CallKind kind, int peer,
+                                                     MPI_Comm comm) noexcept {
+  if constexpr (is_buffered<slot>)
+    return find_candidate(type, count);
+  else
+    return find_candidate(type, count, kind, peer, comm);
+}
 
 class Endpoint {
  public:
@@ -82,6 +111,8 @@ class Endpoint {
   Distance distance() const noexcept { return distance_; }
   Packing packing() const noexcept { return packing_; }
   bool packs() const noexcept { return strategy_ == Strategy::pack; }
+  /// The call is forwarded, and the engine packs or unpacks its message.
+  bool served() const noexcept { return served_; }
   /// Set for device memory that MPI is given through a staging buffer.
   const StagingPtr& staging() const noexcept { return staging_; }
   /// Device memory that could not be moved: MPI must not be called with this endpoint. raise_error() raises and returns
@@ -129,6 +160,7 @@ class Endpoint {
   StagingPtr staging_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   bool failed_ = false;
+  bool served_ = false;
   void* user_ = nullptr;
   void* mpi_buffer_ = nullptr;
   std::int64_t count_ = 0;

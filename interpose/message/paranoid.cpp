@@ -4,7 +4,7 @@
 #include <climits>
 #include <cstring>
 
-#include "base/message.hpp"
+#include "interpose/engine/comparison.hpp"
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
@@ -23,12 +23,6 @@ BufferLease packed_by_mpi(std::int64_t bytes, const void* user, std::int64_t cou
                 position != bytes))
     lease.release();
   return lease;
-}
-
-void say_difference(const char* what) noexcept {
-  warn_once(what,
-            "%s differs from the MPI library's own for a datatype; the MPI library's bytes are used; please report it",
-            what);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ void record(CallId call, const Endpoint& endpoint, double seconds) noexcept {
   } else if (Plan* plan = endpoint.plan()) {
     tallied.layout = plan->layout();
     tallied.bytes = plan->bytes();
+    if (endpoint.served()) tallied.strategy = "engine";
     if (endpoint.strategy() != Strategy::forward && !runtime().options().forced)
       tallied.saved_seconds = plan->saved_seconds(endpoint.kind(), endpoint.distance(), endpoint.packing());
   }

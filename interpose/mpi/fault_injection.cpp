@@ -5,9 +5,10 @@ namespace bestride::inline interpose {
 
 void set_injected_failures(std::string_view names) noexcept {
   constexpr std::string_view known[] = {
-      "thread",   "type",         "decode", "plan",      "packer", "respell",   "lease",  "completion", "statuses",
-      "arrays",   "communicator", "made",   "queue",     "table",  "arena",     "offers", "window",     "presence",
-      "topology", "link",         "order",  "attribute", "report", "operation", "symbol", "start"};
+      "thread",       "type",    "decode",     "plan",     "packer",    "respell",      "lease",
+      "registration", "message", "completion", "statuses", "arrays",    "communicator", "made",
+      "queue",        "table",   "arena",      "offers",   "window",    "presence",     "topology",
+      "link",         "order",   "attribute",  "report",   "operation", "symbol",       "start"};
   static_assert(sizeof known / sizeof known[0] == static_cast<std::size_t>(FailPoint::count));
   const auto goes_on = [](std::size_t i) { return i < static_cast<std::size_t>(FailPoint::operation); };
   std::uint32_t bits = 0;

@@ -19,6 +19,8 @@ enum class FailPoint : std::uint8_t {
   packer,        ///< compiling a packer
   respell,       ///< making a respelled type
   lease,         ///< a packing buffer
+  registration,  ///< a type that the engine serves
+  message,       ///< a message that the engine serves
   completion,    ///< the completion record of a request
   statuses,      ///< our own statuses for a completion call
   arrays,        ///< rewritten arguments of a neighbour collective

@@ -104,6 +104,18 @@ bool store(std::atomic<void*>* slot, void* target) noexcept {
 
 }  // namespace
 
+void* find_function(const void* inside, const char* function) noexcept {
+  void* found = dlsym(RTLD_DEFAULT, function);
+  Dl_info info;
+  if (!found && dladdr(inside, &info))
+    if (void* const handle = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY)) {
+      found = dlsym(handle, function);
+      dlclose(handle);
+    }
+  if (!found) dlerror();
+  return found;
+}
+
 void* replace_import(const void* inside, const char* function, void* replacement, void** original) noexcept {
   Dl_info info;
   link_map* map = nullptr;
@@ -115,15 +127,7 @@ void* replace_import(const void* inside, const char* function, void* replacement
   void* before = slot->load(std::memory_order_acquire);
   // Until the first call of a lazily bound function, its slot points into the object's own PLT, to code that binds it.
   Dl_info target;
-  if (!dladdr(before, &target) || target.dli_fbase == info.dli_fbase) {
-    before = dlsym(RTLD_DEFAULT, function);
-    if (!before)
-      if (void* const handle = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY)) {
-        before = dlsym(handle, function);
-        dlclose(handle);
-      }
-    if (!before) dlerror();
-  }
+  if (!dladdr(before, &target) || target.dli_fbase == info.dli_fbase) before = find_function(inside, function);
   if (!before) return nullptr;
   *original = before;
   return store(slot, replacement) ? before : nullptr;

@@ -12,4 +12,7 @@ namespace bestride::inline interpose {
 /// `original` is set first. Calls that other threads make meanwhile go to either. x86-64 and aarch64.
 void* replace_import(const void* inside, const char* function, void* replacement, void** original) noexcept;
 
+/// The function that the object which contains the address `inside` gets by this name; nullptr: there is none.
+void* find_function(const void* inside, const char* function) noexcept;
+
 }  // namespace bestride::inline interpose

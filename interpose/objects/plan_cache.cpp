@@ -34,20 +34,36 @@ PlanCache* make_cache() noexcept {
 
 }  // namespace
 
+namespace {
+
+Plan* remember(PlanCache& cache, std::uint64_t definition, std::int64_t count, PlanRef plan) noexcept {
+  if (!plan) return nullptr;
+  PlanCache::Slot& slot = cache.slot(definition, count);
+  slot.definition = definition;
+  slot.count = count;
+  slot.plan = std::move(plan);
+  return slot.plan.get();
+}
+
+}  // namespace
+
 Plan* find_plan_slowly(TypeEntry& type, std::int64_t count) noexcept {
   PlanCache* cache = thread_cache ? thread_cache : make_cache();
   if (!cache) return nullptr;
   if (type.definition_id() == 0) {
     if (!type.define(count)) return nullptr;
-    if (Plan* const known = find_plan_of_thread(type, count)) return known;
+    if (Plan* const known = find_plan_of_thread(type.definition_id(), count)) return known;
   }
   PlanRef plan = type.plan(count);
-  if (!plan) return nullptr;
-  PlanCache::Slot& slot = cache->slot(type.definition_id(), count);
-  slot.definition = type.definition_id();
-  slot.count = count;
-  slot.plan = std::move(plan);
-  return slot.plan.get();
+  return remember(*cache, type.definition_id(), count, std::move(plan));
+}
+
+Plan* find_plan_slowly(TypeDefinition& definition, std::int64_t count) noexcept {
+  PlanCache* cache = thread_cache ? thread_cache : make_cache();
+  if (!cache) return nullptr;
+  PlanRef plan = definition.find(count);
+  if (!plan && definition.seen_before(count)) plan = definition.make(count);
+  return remember(*cache, definition.id(), count, std::move(plan));
 }
 
 }  // namespace bestride::inline interpose

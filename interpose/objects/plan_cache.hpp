@@ -34,17 +34,22 @@ extern thread_local constinit PlanCache* thread_cache __attribute__((tls_model("
 /// The plan for `count` > 0 elements; nullptr: leave the call to MPI. Valid until this thread asks for another plan,
 /// and as long as a PlanRef to it exists.
 Plan* find_plan_slowly(TypeEntry& type, std::int64_t count) noexcept;
-/// The same, if the type has a definition and this thread used the plan lately; else nullptr.
-inline Plan* find_plan_of_thread(const TypeEntry& type, std::int64_t count) noexcept {
+/// The plan of the definition with this id, if it has one (not 0) and this thread used the plan lately; else nullptr.
+inline Plan* find_plan_of_thread(std::uint64_t definition, std::int64_t count) noexcept {
   PlanCache* const cache = thread_cache;
-  const std::uint64_t definition = type.definition_id();
   if (!cache || definition == 0) return nullptr;
   const PlanCache::Slot& slot = cache->slot(definition, count);
   return slot.definition == definition && slot.count == count ? slot.plan.get() : nullptr;
 }
 inline Plan* find_plan(TypeEntry& type, std::int64_t count) noexcept {
-  Plan* const known = find_plan_of_thread(type, count);
+  Plan* const known = find_plan_of_thread(type.definition_id(), count);
   return known ? known : find_plan_slowly(type, count);
+}
+/// The same for a definition that is decoded and not opaque, without an MPI call.
+Plan* find_plan_slowly(TypeDefinition& definition, std::int64_t count) noexcept;
+inline Plan* find_plan(TypeDefinition& definition, std::int64_t count) noexcept {
+  Plan* const known = find_plan_of_thread(definition.id(), count);
+  return known ? known : find_plan_slowly(definition, count);
 }
 
 }  // namespace bestride::inline interpose

@@ -33,7 +33,8 @@ bool TypeDefinition::describes(MPI_Datatype type) const {
   const std::optional<DecodedType> other = datatype::decode(type, datatype_calls);
   if (!other || state() == State::opaque) return !other && state() == State::opaque;
   return other->layout == decoded_.layout && other->lower_bound == decoded_.lower_bound &&
-         other->extent == decoded_.extent && other->leaf == decoded_.leaf && other->unit_bytes == decoded_.unit_bytes;
+         other->extent == decoded_.extent && other->leaf == decoded_.leaf && other->unit_bytes == decoded_.unit_bytes &&
+         other->elements == decoded_.elements;
 }
 
 TypeDefinition::State TypeDefinition::decode(MPI_Datatype type) noexcept {

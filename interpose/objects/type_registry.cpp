@@ -107,6 +107,7 @@ void TypeEntry::decode_locked() noexcept {
   // (message/endpoint.hpp).
   if (state == State::opaque && runtime().promises_to_receive_packed())
     respell_from_.store(0, std::memory_order_relaxed);
+  if (state == State::useful && context_) runtime().served.define(context_, definition_);
   state_.store(state, std::memory_order_release);
 }
 
@@ -190,6 +191,18 @@ LayoutPtr TypeEntry::layout(std::int64_t count) noexcept try {
   return nullptr;
 }
 
+TypeEntry::~TypeEntry() {
+  // A persistent request may be started after its type was freed.
+  if (context_ && state() == State::useful && !reused_.load(std::memory_order_relaxed))
+    runtime().served.forget(context_);
+}
+
+void TypeEntry::set_context(void* context) noexcept {
+  const std::lock_guard lock(mutex_);
+  context_ = context;
+  if (state_.load(std::memory_order_relaxed) == State::useful) runtime().served.define(context_, definition_);
+}
+
 bool TypeEntry::is_current() noexcept try {
   const std::lock_guard lock(mutex_);
   if (!definition_ || definition_->state() == State::undecoded) {  // nothing was concluded from the construction yet
@@ -232,8 +245,8 @@ void TypeRegistry::mark_incomplete() noexcept {
   warn_once("type", "no memory to remember a datatype; its calls are left to the MPI library");
 }
 
-void TypeRegistry::add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles) noexcept {
-  auto* entry = new (std::nothrow) TypeEntry(type, ++last_id_, life);
+void TypeRegistry::add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles, void* context) noexcept {
+  auto* entry = new (std::nothrow) TypeEntry(type, ++last_id_, life, context);
   if (!entry) return mark_incomplete();
   entry->handles_ = handles;
   TypeEntry* replaced = nullptr;
@@ -259,8 +272,9 @@ std::vector<TypeRegistry::Uncommitted>::iterator TypeRegistry::uncommitted(MPI_D
 
 TypeEntry* TypeRegistry::find_locked(MPI_Datatype type) noexcept {
   if (!table_.find(type) && unused_.has(type)) {
-    add(type, TypeEntry::Life::counted, 1);
-    unused_.clear(type);  // after that, so that another thread finds one or the other
+    void* context = unused_.context(type);
+    add(type, TypeEntry::Life::counted, 1, context);
+    unused_.clear(type, &context);  // after that, so that another thread finds one or the other
   }
   return table_.find(type);
 }
@@ -276,16 +290,19 @@ std::int64_t TypeRegistry::size_of_derived(MPI_Datatype type) noexcept {
   return std::max(entry->bytes(), 0);
 }
 
-void TypeRegistry::insert_entry(MPI_Datatype type) noexcept {
+void TypeRegistry::insert_entry(MPI_Datatype type, void* context) noexcept {
   const std::lock_guard lock(mutex_);
-  if (current(type)) return;
+  if (TypeEntry* const known = current(type)) {
+    if (context) known->set_context(context);
+    return;
+  }
   std::int64_t handles = 1;
   if (const auto known = uncommitted(type); known != uncommitted_.end()) {
     handles += known->handles;
     uncommitted_.erase(known);
     uncommitted_count_.store(uncommitted_.size(), std::memory_order_relaxed);
   }
-  add(type, TypeEntry::Life::counted, handles);
+  add(type, TypeEntry::Life::counted, handles, context);
 }
 
 void TypeRegistry::insert_permanent(MPI_Datatype type) noexcept {

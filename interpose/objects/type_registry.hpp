@@ -51,8 +51,12 @@ class TypeEntry {
     permanent,        ///< it can't be freed
     needs_no_commit,  ///< predefined; inserted because this rank uses the entry, so other ranks may not have one
   };
-  TypeEntry(MPI_Datatype handle, std::uint64_t id, Life life, State state = State::undecoded) noexcept
-      : handle_(handle), life_(life), state_(state), id_(id) {}
+  TypeEntry(MPI_Datatype handle, std::uint64_t id, Life life, void* context = nullptr,
+            State state = State::undecoded) noexcept
+      : handle_(handle), life_(life), state_(state), id_(id), context_(context) {}
+  TypeEntry(const TypeEntry&) = delete;
+  TypeEntry& operator=(const TypeEntry&) = delete;
+  ~TypeEntry();
 
   /// If the heap has no memory, entries come from a small reserve: other ranks may rely on this one knowing its types
   /// (peers/peer_discovery.hpp).
@@ -85,6 +89,8 @@ class TypeEntry {
   /// TypeDefinition::id(); 0: the type has no definition yet.
   std::uint64_t definition_id() const noexcept { return definition_id_.load(std::memory_order_acquire); }
   MPI_Datatype handle() const noexcept { return handle_; }
+  /// True if the fragments of its messages are packed and unpacked by the engine, wherever the library packs them.
+  bool served() const noexcept { return context_ != nullptr; }
   bool needs_no_commit() const noexcept { return life_ == Life::needs_no_commit; }
 
   /// Bytes of one element, from the MPI library; negative: more than INT_MAX.
@@ -126,6 +132,8 @@ class TypeEntry {
   bool promised() noexcept;
   /// True for a first use that gets no plan, unless another type with the same definition had one.
   bool small(std::int64_t count) noexcept;
+  /// The library has registered the type again.
+  void set_context(void* context) noexcept;
   /// True if the type that has the handle now is constructed as the one that the entry was made for.
   bool is_current() noexcept;
 
@@ -151,6 +159,7 @@ class TypeEntry {
   bool long_arguments_ = false;  ///< known to be such a type, without a definition
   BriefMutex mutex_;
   std::shared_ptr<TypeDefinition> definition_;  ///< from the first use on; does not change once the type is decoded
+  void* context_;  ///< with which the library has registered the type (ServedTypes), or nullptr
   friend class TypeRegistry;
   std::int64_t handles_ = 1;    ///< protected by the registry's mutex
   TypeEntry* older_ = nullptr;  ///< after clear()
@@ -179,10 +188,11 @@ class TypeRegistry {
 
   // The following functions may be called from any thread within an MPI call. If there is no memory, a type is left to
   // MPI, and incomplete() is true from then on.
-  /// The derived type `type` is committed. Does nothing if it is known.
-  void insert(MPI_Datatype type) noexcept {
-    if (table_.find(type) || uncommitted_count_.load(std::memory_order_relaxed) != 0 || !unused_.set(type))
-      insert_entry(type);
+  /// The derived type `type` is committed. Does nothing if it is known. `context`: with which the library has
+  /// registered it in this commit (ServedTypes), or nullptr.
+  void insert(MPI_Datatype type, void* context = nullptr) noexcept {
+    if (table_.find(type) || uncommitted_count_.load(std::memory_order_relaxed) != 0 || !unused_.set(type, context))
+      insert_entry(type, context);
   }
   /// The same for a type that is never freed: a pair type, or one of MPI_Type_create_f90_*.
   void insert_permanent(MPI_Datatype type) noexcept;
@@ -193,9 +203,9 @@ class TypeRegistry {
 
   /// Before MPI_Type_free: true if the type was not used after its commit and has one handle; nothing is known of it
   /// then.
-  bool release_unused(MPI_Datatype type) noexcept { return unused_.clear(type); }
+  bool release_unused(MPI_Datatype type, void** context) noexcept { return unused_.clear(type, context); }
   /// MPI_Type_free has failed after that.
-  void unused_not_freed(MPI_Datatype type) noexcept { unused_.set(type); }
+  void unused_not_freed(MPI_Datatype type, void* context) noexcept { unused_.set(type, context); }
 
   /// What release() removed; kept until it is known whether the library has freed the handle.
   struct Released {
@@ -220,13 +230,13 @@ class TypeRegistry {
   bool asked_committed(MPI_Datatype type) noexcept;
 
   std::int64_t size_of_derived(MPI_Datatype type) noexcept;
-  void insert_entry(MPI_Datatype type) noexcept;
+  void insert_entry(MPI_Datatype type, void* context) noexcept;
   /// The entry of a type with a mark, from now on.
   TypeEntry* find_unused(MPI_Datatype type) noexcept;
 
   // The caller of these functions holds the mutex.
   TypeEntry* find_locked(MPI_Datatype type) noexcept;
-  void add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles) noexcept;
+  void add(MPI_Datatype type, TypeEntry::Life life, std::int64_t handles, void* context = nullptr) noexcept;
   /// Counts one more handle of a type that is known, committed or not.
   bool count_known(MPI_Datatype type) noexcept;
   /// The entry of this type; an entry of an earlier type with the same handle is removed.

@@ -15,6 +15,7 @@ std::uint16_t served_by(std::string_view strategy) noexcept {
   return strategy == name(Strategy::forward)                     ? served_by_mpi
          : strategy == name(Strategy::pack)                      ? served_packed
          : strategy == name(Strategy::respell)                   ? served_respelled
+         : strategy == "engine"                                  ? served_by_engine
          : strategy == "one node"                                ? served_in_one_node
          : strategy == "hierarchical" || strategy == "quantised" ? served_hierarchically
                                                                  : served_from_device;

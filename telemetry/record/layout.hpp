@@ -348,6 +348,7 @@ enum Served : std::uint16_t {
   served_from_device = 8,  ///< device memory, by one of the transfer methods
   served_in_one_node = 16,
   served_hierarchically = 32,
+  served_by_engine = 64,  ///< forwarded unchanged; fragments packed in place of the MPI library
 };
 
 /// A frame of a call stack; frames with the same callers are shared (a trie).

@@ -77,10 +77,16 @@ void collectives(int) {
   MPI_Request request;
   MPI_Iallgather(out.data(), 1, type, in.data(), 1, type, MPI_COMM_WORLD, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  MPI_Irecv(in.data(), 30, type, peer, 77, MPI_COMM_WORLD, &request);
+  MPI_Type_free(&type);
+}
+
+void cancelled(int) {
+  MPI_Datatype vector = vector_of(3000);
+  MPI_Request request;
+  MPI_Irecv(in.data(), 1, vector, peer, 77, MPI_COMM_WORLD, &request);
   MPI_Cancel(&request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  MPI_Type_free(&type);
+  MPI_Type_free(&vector);
 }
 
 void windows(int) {
@@ -128,8 +134,8 @@ int main(int argc, char** argv) {
   };
   const Mode modes[] = {{"types", types},           {"communicators", communicators},
                         {"persistent", persistent}, {"collectives", collectives},
-                        {"windows", windows},       {"matched", matched},
-                        {"contents", contents}};
+                        {"cancelled", cancelled},   {"windows", windows},
+                        {"matched", matched},       {"contents", contents}};
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/engine/engine.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "interpose/device/buffer_location.hpp"
+#include "interpose/engine/comparison.hpp"
+#include "interpose/engine/transport_types.hpp"
+#include "interpose/mpi/brief_mutex.hpp"
+#include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/functions.hpp"
+#include "interpose/mpi/imports.hpp"
+#include "interpose/objects/address.hpp"
+#include "interpose/objects/plan_cache.hpp"
+#include "interpose/objects/runtime.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+using Create = Status(const Operations* operations, void* context, TransportType* type);
+using GetVersion = void(unsigned* major, unsigned* minor, unsigned* release);
+
+void* library_create = nullptr;
+/// The library's functions: one set for all types.
+Operations library{};
+
+/// One side of a message, from start to finish.
+struct Message {
+  const Packer* packer = nullptr;
+  std::byte* user = nullptr;
+  PlanRef plan;
+  std::shared_ptr<TypeDefinition> definition;
+  void* state = nullptr;  ///< of the library's functions: they count the references to the type
+  bool compared = false;  ///< with BESTRIDE_PARANOID
+  Message* next = nullptr;
+};
+
+/// Memory for messages. That of messages that have ended is kept for later ones: as many as there were at once.
+class MessagePool {
+ public:
+  /// nullptr: no memory.
+  Message* take() noexcept {
+    if (inject_failure(FailPoint::message)) return nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (Message* const kept = kept_) {
+        kept_ = kept->next;
+        return kept;
+      }
+    }
+    return new (std::nothrow) Message;
+  }
+  void give_back(Message* message) noexcept {
+    const std::lock_guard lock(mutex_);
+    message->next = kept_;
+    kept_ = message;
+  }
+
+ private:
+  BriefMutex mutex_;
+  Message* kept_ = nullptr;
+};
+constinit MessagePool messages;
+
+/// What UCX is given as the state of a message: a Message, or, with a mark, the state of the library's functions.
+constexpr std::uintptr_t library_mark = 1;
+void* with_mark(void* state) noexcept {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(state) | library_mark);
+}
+bool is_library_state(const void* state) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(state) & library_mark) != 0;
+}
+void* without_mark(void* state) noexcept {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(state) & ~library_mark);
+}
+Message& message_of(void* state) noexcept { return *static_cast<Message*>(state); }
+
+const ElementSizes& elements_of(const Message& message) noexcept { return message.definition->decoded().elements; }
+
+/// nullptr: the library's functions do it.
+Message* begin(void* context, const void* buffer, std::size_t count, bool sends) noexcept {
+  std::shared_ptr<TypeDefinition> definition = runtime().served.find(context);
+  if (!definition || count == 0) return nullptr;
+  Plan* const plan = find_plan(*definition, static_cast<std::int64_t>(count));
+  if (!plan || !plan->layout() || !address_is_plausible(buffer, *plan->layout())) return nullptr;
+  if (gpu_runtime_detected() && locate_buffer(buffer, plan->layout()).needs_device) return nullptr;
+  const ElementSizes& elements = definition->decoded().elements;
+  if (sends && !elements.known() && plan->bytes() > Plan::never_split) return nullptr;
+  const Packer* const packer = plan->packer();
+  Message* const message = packer ? messages.take() : nullptr;
+  if (!message) return nullptr;
+  message->packer = packer;
+  message->user = static_cast<std::byte*>(const_cast<void*>(buffer));
+  message->plan = PlanRef(plan);
+  message->definition = std::move(definition);
+  return message;
+}
+
+void* start(void* context, const void* buffer, std::size_t count, bool sends, void* state) noexcept {
+  Message* const message = begin(context, buffer, count, sends);
+  if (!message) return with_mark(state);
+  message->state = state;
+  message->compared = runtime().options().paranoid;
+  return message;
+}
+
+void* start_pack(void* context, const void* buffer, std::size_t count) {
+  return start(context, buffer, count, true, library.start_pack(context, buffer, count));
+}
+void* start_unpack(void* context, void* buffer, std::size_t count) {
+  return start(context, buffer, count, false, library.start_unpack(context, buffer, count));
+}
+/// The library's functions can't be asked for a part of a basic element.
+bool is_compared(const Message& message, std::size_t offset, std::size_t bytes) noexcept {
+  if (!message.compared || !elements_of(message).known()) return false;
+  const auto begins = [&](std::size_t at) {
+    const auto position = static_cast<std::int64_t>(at);
+    return elements_of(message).begin_before(position) == position;
+  };
+  return begins(offset) && begins(offset + bytes);
+}
+
+std::size_t packed_size(void* state) {
+  if (is_library_state(state)) return library.packed_size(without_mark(state));
+  return static_cast<std::size_t>(message_of(state).packer->size());
+}
+std::size_t pack(void* state, std::size_t offset, void* destination, std::size_t most) {
+  if (is_library_state(state)) return library.pack(without_mark(state), offset, destination, most);
+  const Message& message = message_of(state);
+  const auto first = static_cast<std::int64_t>(offset);
+  std::int64_t last = message.packer->size();
+  // The receiver's library may not be able to unpack a part of an element.
+  if (static_cast<std::int64_t>(most) < last - first && elements_of(message).known())
+    last = std::max(first, elements_of(message).begin_before(first + static_cast<std::int64_t>(most)));
+  const auto bytes = static_cast<std::size_t>(std::min(last - first, static_cast<std::int64_t>(most)));
+  message.packer->pack_range(destination, message.user, first, first + static_cast<std::int64_t>(bytes));
+  if (is_compared(message, offset, bytes)) [[unlikely]]
+    compare_packed(library, message.state, offset, destination, bytes);
+  return bytes;
+}
+Status unpack(void* state, std::size_t offset, const void* source, std::size_t bytes) {
+  if (is_library_state(state)) return library.unpack(without_mark(state), offset, source, bytes);
+  const Message& message = message_of(state);
+  const auto first = static_cast<std::int64_t>(offset);
+  message.packer->unpack_range(message.user, source, first, first + static_cast<std::int64_t>(bytes));
+  if (is_compared(message, offset, bytes)) [[unlikely]]
+    compare_unpacked(library, message.state, offset, source, bytes);
+  return success;
+}
+void finish(void* state) {
+  if (is_library_state(state)) return library.finish(without_mark(state));
+  Message& message = message_of(state);
+  library.finish(message.state);
+  message.plan = PlanRef();
+  message.definition.reset();
+  messages.give_back(&message);
+}
+
+constexpr Operations own_operations{start_pack, start_unpack, packed_size, pack, unpack, finish};
+
+thread_local constinit Registration* registration __attribute__((tls_model("initial-exec"))) = nullptr;
+
+Status create(const Operations* operations, void* context, TransportType* type) {
+  auto* const create_in_transport = reinterpret_cast<Create*>(library_create);
+  runtime().served.forget(context);  // of an earlier type
+  static std::once_flag first;
+  std::call_once(first, [&] { library = *operations; });
+  if (!registration || *operations != library || inject_failure(FailPoint::registration))
+    return create_in_transport(operations, context, type);
+  const Status status = create_in_transport(&own_operations, context, type);
+  if (status == success) registration->add(context);
+  return status;
+}
+
+}  // namespace
+
+const char* replace_engine() noexcept {
+  static const char* const why_not = []() -> const char* {
+    const auto* const inside = reinterpret_cast<const void*>(real.Wait);
+    auto* const get_version = reinterpret_cast<GetVersion*>(find_function(inside, "ucp_get_version"));
+    if (!get_version) return "it does not use UCX";
+    unsigned major = 0, minor = 0, release = 0;
+    get_version(&major, &minor, &release);
+    if (major != known_major_version) return "this version of UCX is not known";
+    auto* const replacement = reinterpret_cast<void*>(&create);
+    return replace_import(inside, "ucp_dt_create_generic", replacement, &library_create)
+               ? nullptr
+               : "it does not call ucp_dt_create_generic";
+  }();
+  return why_not;
+}
+
+Registration::Registration() noexcept : outer_(std::exchange(registration, this)) {}
+Registration::~Registration() { registration = outer_; }
+
+}  // namespace bestride::inline interpose
