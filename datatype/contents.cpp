@@ -59,11 +59,4 @@ TypeContents::~TypeContents() {
   }
 }
 
-MPI_Datatype sole_leaf(MPI_Datatype type, const DatatypeCalls& mpi) {
-  const TypeContents contents(type, mpi);
-  if (!contents.good()) return MPI_DATATYPE_NULL;
-  if (is_leaf_combiner(contents.combiner())) return type;
-  return contents.types().size() == 1 ? sole_leaf(contents.types()[0], mpi) : MPI_DATATYPE_NULL;
-}
-
 }  // namespace bestride::inline datatype

@@ -50,9 +50,4 @@ class TypeContents {
 /// freed.
 bool is_leaf_combiner(int combiner) noexcept;
 
-/// The type of which all elements of `type` consist, for which is_leaf_combiner() holds; MPI_DATATYPE_NULL: `type`
-/// contains a struct, which may have several, or MPI returned an error. Copies the argument lists of the constructors.
-/// May throw.
-MPI_Datatype sole_leaf(MPI_Datatype type, const DatatypeCalls& mpi);
-
 }  // namespace bestride::inline datatype

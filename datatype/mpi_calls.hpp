@@ -17,8 +17,6 @@ struct DatatypeCalls {
   decltype(&PMPI_Type_contiguous) contiguous = nullptr;
   decltype(&PMPI_Type_create_hvector) create_hvector = nullptr;
   decltype(&PMPI_Type_create_resized) create_resized = nullptr;
-  decltype(&PMPI_Type_create_hindexed) create_hindexed = nullptr;
-  decltype(&PMPI_Type_create_struct) create_struct = nullptr;
   decltype(&PMPI_Type_commit) commit = nullptr;
   decltype(&PMPI_Type_free) free = nullptr;
 #if MPI_VERSION >= 3
@@ -48,8 +46,6 @@ struct DatatypeCalls {
     all &= set(contiguous, "PMPI_Type_contiguous");
     all &= set(create_hvector, "PMPI_Type_create_hvector");
     all &= set(create_resized, "PMPI_Type_create_resized");
-    all &= set(create_hindexed, "PMPI_Type_create_hindexed");
-    all &= set(create_struct, "PMPI_Type_create_struct");
     all &= set(commit, "PMPI_Type_commit");
     all &= set(free, "PMPI_Type_free");
 #if MPI_VERSION >= 3

@@ -42,9 +42,4 @@ inline bool can_respell(const Layout& layout, MPI_Datatype leaf, std::int64_t le
 std::optional<Respelled> respell(const Layout& layout, MPI_Datatype leaf, std::int64_t leaf_size,
                                  const DatatypeCalls& mpi);
 
-/// Any layout as a datatype of MPI_BYTE: the same bytes in the same order, but another signature. For receives only: a
-/// fragment can't end inside a basic element of it, whatever type the sender uses. Errors and ownership as for
-/// respell(). May throw std::bad_alloc.
-std::optional<Respelled> respell_as_bytes(const Layout& layout, const DatatypeCalls& mpi);
-
 }  // namespace bestride::inline datatype

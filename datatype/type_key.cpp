@@ -41,6 +41,7 @@ class TypeKey::Reader {
       return key_.add(envelope.combiner) && key_.add(handle);
     }
     const std::int64_t all = envelope.integers + envelope.addresses + envelope.counts + envelope.types;
+    arguments_ += all;
     if (level == most_levels || all > static_cast<std::int64_t>(most_words - key_.size_) - 2) return false;
     // The key contains the length of each argument list, so different constructors have different keys.
     key_.add(envelope.combiner);
@@ -72,20 +73,26 @@ class TypeKey::Reader {
     return good;
   }
 
+  std::int64_t arguments() const noexcept { return arguments_; }
+
  private:
 #if MPI_VERSION >= 4
   bool is_large_count() const noexcept { return mpi_.get_envelope_c && mpi_.get_contents_c; }
 #endif
   TypeKey& key_;
   const DatatypeCalls& mpi_;
+  std::int64_t arguments_ = 0;
 };
 
-std::optional<TypeKey> TypeKey::of(MPI_Datatype type, const DatatypeCalls& mpi) noexcept {
+std::optional<TypeKey> TypeKey::of(MPI_Datatype type, const DatatypeCalls& mpi, std::int64_t* arguments) noexcept {
   static_assert(sizeof type <= sizeof(std::int64_t));
   std::optional<TypeKey> key(std::in_place);
   Reader reader(*key, mpi);
   Envelope envelope;
-  if (!reader.envelope(type, envelope) || !reader.add(type, envelope, 0)) key.reset();
+  if (!reader.envelope(type, envelope) || !reader.add(type, envelope, 0)) {
+    key.reset();
+    if (arguments) *arguments = std::max<std::int64_t>(reader.arguments(), 1);
+  }
   return key;
 }
 

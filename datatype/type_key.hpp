@@ -20,8 +20,10 @@ class TypeKey {
 
   TypeKey() noexcept {}  // does not initialise the words
   /// nullopt: more than `most_words` arguments or `most_levels` nested constructors, or an MPI call that failed. Makes
-  /// only local MPI calls, and frees every handle that it obtains.
-  static std::optional<TypeKey> of(MPI_Datatype type, const DatatypeCalls& mpi) noexcept;
+  /// only local MPI calls, and frees every handle that it obtains. `*arguments`, if there is no key: how many arguments
+  /// were found, at least 1.
+  static std::optional<TypeKey> of(MPI_Datatype type, const DatatypeCalls& mpi,
+                                   std::int64_t* arguments = nullptr) noexcept;
 
   std::span<const std::int64_t> words() const noexcept { return {words_, size_}; }
   std::uint64_t hash() const noexcept;

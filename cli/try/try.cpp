@@ -179,6 +179,10 @@ std::string output_text(const OutputDifference& found) {
   return text;
 }
 
+[[noreturn]] void fail_to_write_json(const TryOptions& options) {
+  fail("can't write '" + options.json + "': " + std::strerror(errno) + "; give --json another path");
+}
+
 void write_json(const TryOptions& options, const Trial& trial, const PairedComparison& found,
                 const OutputDifference& output) {
   nlohmann::json rounds = nlohmann::json::array();
@@ -193,7 +197,7 @@ void write_json(const TryOptions& options, const Trial& trial, const PairedCompa
                               {"output", output_names[static_cast<int>(output.kind)]}};
   std::ofstream file(options.json);
   file << all.dump(1) << "\n";
-  if (!file.flush()) fail("can't write '" + options.json + "': " + std::strerror(errno) + "; give --json another path");
+  if (!file.flush()) fail_to_write_json(options);
 }
 
 Environment environment_with(const TryOptions& options, const Installation& installation) {
@@ -237,6 +241,8 @@ void try_job(const TryOptions& options) {
   const std::string launcher = find_program(options.command[0]);
   if (launcher.empty())
     fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
+  if (!options.json.empty() && !std::ofstream(options.json, std::ios::app))
+    fail_to_write_json(options);  // before the runs
   Environment environments[2] = {{{"LD_PRELOAD", preload_without_bestride()}}, environment_with(options, installation)};
   std::vector<std::string> commands[2] = {options.command, options.command};
   for (const std::string& note : prepare_launcher(commands[bestride_kind], environments[bestride_kind]))

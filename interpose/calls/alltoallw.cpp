@@ -98,8 +98,7 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
       tail...);
 }
 
-/// Every block may be packed. The whole call may be forwarded unchanged (an unknown topology, no memory), so no peer
-/// may rely on packed messages.
+/// Every block may be packed.
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
                        Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
@@ -118,7 +117,7 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
   const Peers to = known ? Peers{neighbours->destinations.size(), neighbours->destinations.data()} : Peers{};
   const Peers from = known ? Peers{neighbours->sources.size(), neighbours->sources.data()} : Peers{};
   return exchange_typed<via, slot>(
-      id, known, to, from, {.relies_on_announcements = false}, send_buffer, out, receive_buffer, in, comm,
+      id, known, to, from, {}, send_buffer, out, receive_buffer, in, comm,
       [comm] { return left_neighbor_reason(comm, NeighborForm::alltoallw, blocking<Tail...>); }, tail...);
 }
 

@@ -37,10 +37,8 @@ int init(CallId id, OneEndpoint MessageCompletion::*member, Buffer* buffer, Coun
   std::unique_ptr<MessageCompletion> completion;
   const bool ours =
       endpoint.prepare(buffer, count, entry, peer, comm, largest_count<Count>, {.engine = !is_buffered<slot>});
-  bool kept =
+  const bool kept =
       ours && (!endpoint.packs() || (completion = std::unique_ptr<MessageCompletion>(new_persistent_message())));
-  if constexpr (std::is_same_v<OneEndpoint, ReceiveEndpoint>)
-    kept = kept || (ours && endpoint.receive_without_completion(buffer, count, entry, largest_count<Count>));
   if (!kept) endpoint.refuse_device_memory();
   if (endpoint.failed()) [[unlikely]]
     return endpoint.raise_error();

@@ -227,8 +227,7 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
   MPI_Status own;
   int error;
   // The non-null peer determines the distance.
-  const bool ours = in.prepare(buffer, count, entry, from == MPI_PROC_NULL ? to : from, comm, largest_count<Count>,
-                               {.relies_on_announcements = false});
+  const bool ours = in.prepare(buffer, count, entry, from == MPI_PROC_NULL ? to : from, comm, largest_count<Count>);
   if (in.failed()) [[unlikely]]
     return in.raise_error();
   if (ours && in.packs()) {

@@ -110,8 +110,7 @@ int ireceive(CallId id, void* buffer, Count count, TypeEntry* entry, MPI_Datatyp
   std::unique_ptr<MessageCompletion> completion;
   const bool ours = request && in.prepare(buffer, count, entry, peer, comm, largest_count<Count>, {.engine = true});
   const bool kept =
-      ours && (!in.packs() || (completion = std::unique_ptr<MessageCompletion>(new_message_completion())) ||
-               in.receive_without_completion(buffer, count, entry, largest_count<Count>));
+      ours && (!in.packs() || (completion = std::unique_ptr<MessageCompletion>(new_message_completion())));
   if (!kept) in.refuse_device_memory();
   if (in.failed()) [[unlikely]]
     return in.raise_error();
@@ -156,7 +155,7 @@ int imrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message*
 
 /// MPICH 4.0.2 does not fill in the status of MPI_Isendrecv and MPI_Isendrecv_replace, so their receives use
 /// MessageCompletion::whole. It also frees a derived type given to one of them once too often, so they get no respelled
-/// type.
+/// type, and a packed buffer rather than the engine.
 constexpr CallTraits no_respelling{.allows_respelling = false};
 
 template <Calls& via, auto slot, class Count>

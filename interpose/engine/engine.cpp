@@ -84,14 +84,12 @@ Message& message_of(void* state) noexcept { return *static_cast<Message*>(state)
 const ElementSizes& elements_of(const Message& message) noexcept { return message.definition->decoded().elements; }
 
 /// nullptr: the library's functions do it.
-Message* begin(void* context, const void* buffer, std::size_t count, bool sends) noexcept {
+Message* begin(void* context, const void* buffer, std::size_t count) noexcept {
   std::shared_ptr<TypeDefinition> definition = runtime().served.find(context);
   if (!definition || count == 0) return nullptr;
   Plan* const plan = find_plan(*definition, static_cast<std::int64_t>(count));
   if (!plan || !plan->layout() || !address_is_plausible(buffer, *plan->layout())) return nullptr;
   if (gpu_runtime_detected() && locate_buffer(buffer, plan->layout()).needs_device) return nullptr;
-  const ElementSizes& elements = definition->decoded().elements;
-  if (sends && !elements.known() && plan->bytes() > Plan::never_split) return nullptr;
   const Packer* const packer = plan->packer();
   Message* const message = packer ? messages.take() : nullptr;
   if (!message) return nullptr;
@@ -102,8 +100,8 @@ Message* begin(void* context, const void* buffer, std::size_t count, bool sends)
   return message;
 }
 
-void* start(void* context, const void* buffer, std::size_t count, bool sends, void* state) noexcept {
-  Message* const message = begin(context, buffer, count, sends);
+void* start(void* context, const void* buffer, std::size_t count, void* state) noexcept {
+  Message* const message = begin(context, buffer, count);
   if (!message) return with_mark(state);
   message->state = state;
   message->compared = runtime().options().paranoid;
@@ -111,14 +109,14 @@ void* start(void* context, const void* buffer, std::size_t count, bool sends, vo
 }
 
 void* start_pack(void* context, const void* buffer, std::size_t count) {
-  return start(context, buffer, count, true, library.start_pack(context, buffer, count));
+  return start(context, buffer, count, library.start_pack(context, buffer, count));
 }
 void* start_unpack(void* context, void* buffer, std::size_t count) {
-  return start(context, buffer, count, false, library.start_unpack(context, buffer, count));
+  return start(context, buffer, count, library.start_unpack(context, buffer, count));
 }
 /// The library's functions can't be asked for a part of a basic element.
 bool is_compared(const Message& message, std::size_t offset, std::size_t bytes) noexcept {
-  if (!message.compared || !elements_of(message).known()) return false;
+  if (!message.compared) return false;
   const auto begins = [&](std::size_t at) {
     const auto position = static_cast<std::int64_t>(at);
     return elements_of(message).begin_before(position) == position;
@@ -130,16 +128,17 @@ std::size_t packed_size(void* state) {
   if (is_library_state(state)) return library.packed_size(without_mark(state));
   return static_cast<std::size_t>(message_of(state).packer->size());
 }
+/// `most` may be SIZE_MAX: with UCX's newer protocols, which ask for a whole short message.
 std::size_t pack(void* state, std::size_t offset, void* destination, std::size_t most) {
   if (is_library_state(state)) return library.pack(without_mark(state), offset, destination, most);
   const Message& message = message_of(state);
   const auto first = static_cast<std::int64_t>(offset);
   std::int64_t last = message.packer->size();
   // The receiver's library may not be able to unpack a part of an element.
-  if (static_cast<std::int64_t>(most) < last - first && elements_of(message).known())
+  if (most < static_cast<std::size_t>(last - first))
     last = std::max(first, elements_of(message).begin_before(first + static_cast<std::int64_t>(most)));
-  const auto bytes = static_cast<std::size_t>(std::min(last - first, static_cast<std::int64_t>(most)));
-  message.packer->pack_range(destination, message.user, first, first + static_cast<std::int64_t>(bytes));
+  const auto bytes = static_cast<std::size_t>(last - first);
+  message.packer->pack_range(destination, message.user, first, last);
   if (is_compared(message, offset, bytes)) [[unlikely]]
     compare_packed(library, message.state, offset, destination, bytes);
   return bytes;
@@ -164,17 +163,18 @@ void finish(void* state) {
 
 constexpr Operations own_operations{start_pack, start_unpack, packed_size, pack, unpack, finish};
 
-thread_local constinit Registration* registration __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local constinit Registration::Commit current_commit __attribute__((tls_model("initial-exec"))) = {};
+thread_local constinit std::uint64_t commits __attribute__((tls_model("initial-exec"))) = 0;
 
 Status create(const Operations* operations, void* context, TransportType* type) {
   auto* const create_in_transport = reinterpret_cast<Create*>(library_create);
   runtime().served.forget(context);  // of an earlier type
   static std::once_flag first;
   std::call_once(first, [&] { library = *operations; });
-  if (!registration || *operations != library || inject_failure(FailPoint::registration))
+  if (current_commit.number == 0 || *operations != library || inject_failure(FailPoint::registration))
     return create_in_transport(operations, context, type);
   const Status status = create_in_transport(&own_operations, context, type);
-  if (status == success) registration->add(context);
+  if (status == success) current_commit.context = ++current_commit.registered == 1 ? context : nullptr;
   return status;
 }
 
@@ -196,7 +196,12 @@ const char* replace_engine() noexcept {
   return why_not;
 }
 
-Registration::Registration() noexcept : outer_(std::exchange(registration, this)) {}
-Registration::~Registration() { registration = outer_; }
+Registration::Registration() noexcept : outer_(current_commit), number_(++commits) {
+  current_commit = {.number = number_};
+}
+Registration::~Registration() { current_commit = outer_; }
+void* Registration::context() const noexcept {
+  return current_commit.number == number_ ? current_commit.context : nullptr;
+}
 
 }  // namespace bestride::inline interpose

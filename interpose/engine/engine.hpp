@@ -11,6 +11,7 @@
 // The library's own functions do the work for types that are not decoded, for device memory, and if there is no memory.
 // Alternative considered: a packing buffer in place of the user's (message/endpoint.hpp). There the receiver waits
 // until the sender has packed the whole message, and both need memory for it.
+#include <cstdint>
 
 namespace bestride::inline interpose {
 
@@ -18,7 +19,9 @@ namespace bestride::inline interpose {
 /// same. nullptr: it is replaced. Otherwise nothing has changed, and the text says why, e.g. "it does not use UCX".
 const char* replace_engine() noexcept;
 
-/// A call that commits one type: what the library registers in this thread as long as this exists.
+/// A call that commits one type: what the library registers in this thread as long as this exists. An error handler of
+/// the program may leave the call by longjmp, so that this is not destroyed; what the next call finds is right then,
+/// too.
 class Registration {
  public:
   Registration() noexcept;
@@ -27,15 +30,18 @@ class Registration {
   Registration& operator=(const Registration&) = delete;
   /// With which the library has registered the type (objects/served_types.hpp). nullptr: it has registered none, or
   /// several, so it is not known which of them is the one committed.
-  void* context() const noexcept { return count_ == 1 ? context_ : nullptr; }
+  void* context() const noexcept;
 
-  /// For the engine.
-  void add(void* context) noexcept { context_ = ++count_ == 1 ? context : nullptr; }
+  /// For the engine: what the thread has registered in the innermost call.
+  struct Commit {
+    std::uint64_t number = 0;  ///< of the call, in this thread; 0: none
+    void* context = nullptr;   ///< if one was registered
+    int registered = 0;
+  };
 
  private:
-  Registration* const outer_;
-  void* context_ = nullptr;
-  int count_ = 0;
+  const Commit outer_;
+  const std::uint64_t number_;
 };
 
 }  // namespace bestride::inline interpose

@@ -73,20 +73,18 @@ double now() noexcept {
 
 }  // namespace
 
-void Lifetime::use_engine(Runtime& runtime) noexcept {
+void Lifetime::use_engine(Runtime& runtime) noexcept try {
   if (runtime.options_.forced) return;  // one of the strategies that change the message
   // With other libraries, not all messages pass the engine.
   const char* const why_not =
       built_in_curves_are_of(library_version()) ? replace_engine() : "it is not MPICH 4.0 over UCX";
-  runtime.engine_ = !why_not;
   if (why_not) log_info_once("engine", "the MPI library packs the fragments of its messages itself: %s", why_not);
+} catch (...) {  // no memory
 }
 
 void Lifetime::announce(Runtime& runtime) noexcept {
   use_engine(runtime);
-  // With another forced strategy this rank could not receive packed messages, so it must not announce itself.
-  if (!runtime.options_.forced || *runtime.options_.forced == Strategy::pack)
-    runtime.peer_discovery_.announce(runtime.contiguous_.groups);
+  runtime.peer_discovery_.announce(runtime.contiguous_.groups);
   runtime.participants_.announce(
       {runtime.options_.all_ranks != RuntimeOptions::AllRanks::no, runtime.options_.reporting},
       runtime.options_.all_ranks == RuntimeOptions::AllRanks::yes);

@@ -13,7 +13,7 @@ namespace bestride::inline interpose {
 /// All functions: any thread.
 class Lifetime {
  public:
-  /// Before MPI_Init: announces to other ranks what they have to know of this one during their MPI_Init.
+  /// Before MPI_Init: use_engine(); announces to other ranks what they have to know of this one during their MPI_Init.
   static void announce(Runtime& runtime) noexcept;
   /// Before the first use of a type. Does nothing if it has been called.
   static void use_engine(Runtime& runtime) noexcept;

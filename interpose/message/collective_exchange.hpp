@@ -128,7 +128,7 @@ inline int refuse_device_memory(MPI_Comm comm,
 
 /// The traits of a collective between all ranks. What one member sends is received by other members in pieces that
 /// depend on the library's algorithm, so nothing is packed.
-inline constexpr CallTraits respelled_only{.relies_on_announcements = false, .packing = false};
+inline constexpr CallTraits respelled_only{.packing = false};
 
 /// True if the plan may give MPI other arguments for `count` elements of this type. Asked before anything is prepared,
 /// for calls that cost little more than the preparation. `peer`: as for Endpoint::prepare().
@@ -137,7 +137,7 @@ inline bool may_gain(TypeEntry& type, std::int64_t count, CallKind kind, int pee
   if (count <= 0 || peer == MPI_PROC_NULL) return false;
   Plan* plan = find_plan(type, count);
   return plan && !plan->forward_only() &&
-         plan->choose(in_exchange(kind), comm.to(peer), traits.packing ? Packing::careful : Packing::never) !=
+         plan->choose(in_exchange(kind), comm.to(peer), traits.packing ? Packing::possible : Packing::never) !=
              Strategy::forward;
 }
 

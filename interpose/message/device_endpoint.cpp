@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints with device memory (endpoint.hpp).
+#include <cstddef>
 #include <new>
 
 #include "interpose/device/mpi_errors.hpp"
@@ -9,9 +10,10 @@ namespace bestride::inline interpose {
 
 TypeEntry* type_entry_or_opaque(MPI_Datatype type) noexcept {
   if (TypeEntry* entry = find_or_add_type(type)) return entry;
-  // Never destroyed: calls may come from destructors of other libraries.
-  static TypeEntry* const unknown =
-      new (std::nothrow) TypeEntry(MPI_DATATYPE_NULL, 0, TypeEntry::Life::permanent, nullptr, TypeEntry::State::opaque);
+  // Also without memory for an entry. Never destroyed: calls may come from destructors of other libraries.
+  alignas(TypeEntry) static std::byte place[sizeof(TypeEntry)];
+  static TypeEntry* const unknown = ::new (static_cast<void*>(place))
+      TypeEntry(MPI_DATATYPE_NULL, 0, TypeEntry::Life::permanent, nullptr, TypeEntry::State::opaque);
   // Without a datatype there is nothing to move, and MPI reports the error.
   return type == MPI_DATATYPE_NULL ? nullptr : unknown;
 }

@@ -14,7 +14,6 @@
 #include <type_traits>
 
 #include "interpose/device/staging.hpp"
-#include "interpose/message/opaque_receive.hpp"
 #include "interpose/objects/address.hpp"
 #include "interpose/objects/buffer_pool.hpp"
 #include "interpose/objects/plan.hpp"
@@ -61,8 +60,6 @@ TypeEntry* type_entry_or_opaque(MPI_Datatype type) noexcept;
 
 /// What a kind of call allows.
 struct CallTraits {
-  bool relies_on_announcements =
-      true;  ///< sender and receiver may rely on announcements (interpose/peers/peer_discovery.hpp)
   bool allows_respelling = true;  ///< the library may be given datatypes made by Bestride
   bool blocks_alone = false;  ///< the call returns when this message is complete; nothing else is in flight meanwhile
   bool packing = true;        ///< the library may be given packed bytes
@@ -70,7 +67,7 @@ struct CallTraits {
   bool engine = false;
 };
 
-/// The library packs these messages into the user's buffer, so the engine does not serve them.
+/// The library packs these messages into the buffer of MPI_Buffer_attach, so the engine does not serve them.
 template <auto slot>
 constexpr bool is_buffered = false;
 template <>
@@ -155,7 +152,6 @@ class Endpoint {
 
   PlanRef plan_;
   const Packer* packer_ = nullptr;
-  RespelledTypeRef respelled_;  ///< a type that does not belong to the plan
   BufferLease lease_;
   StagingPtr staging_;
   MPI_Comm comm_ = MPI_COMM_NULL;
@@ -168,7 +164,7 @@ class Endpoint {
   Strategy strategy_ = Strategy::forward;
   CallKind kind_ = CallKind::send;
   Distance distance_ = Distance::node;
-  Packing packing_ = Packing::careful;
+  Packing packing_ = Packing::possible;
   const char* reason_ = "";
   MPI_Datatype user_type_ = MPI_DATATYPE_NULL;
   std::uint64_t user_type_id_ = 0;
@@ -187,13 +183,10 @@ class SendEndpoint : public Endpoint {
 
 class ReceiveEndpoint : public Endpoint {
  public:
-  /// If senders rely on this rank to receive packed messages (interpose/peers/peer_discovery.hpp), it always receives
-  /// them as packed bytes: either into a buffer that is then unpacked, or with a datatype made of MPI_BYTE.
   bool prepare(void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm, std::int64_t largest,
-               CallTraits traits = {}) noexcept;
-  /// Call if prepare() returned true but there is no memory for a completion. Returns true if the call is to be made
-  /// with the present arguments of this endpoint, which need no completion.
-  bool receive_without_completion(void* user, std::int64_t count, TypeEntry* type, std::int64_t largest) noexcept;
+               CallTraits traits = {}) noexcept {
+    return Endpoint::prepare(CallKind::receive, user, count, type, peer, comm, largest, traits);
+  }
   /// True if complete() needs the status of the receive.
   bool wants_status() const noexcept { return packs(); }
   /// Call when the receive has completed without error. Unpacks the bytes that arrived and no others; none if the
@@ -203,16 +196,6 @@ class ReceiveEndpoint : public Endpoint {
   void complete_whole() noexcept;
   /// For calls that send from and receive into one buffer: packs the bytes that the receive may overwrite.
   void fill() noexcept;
-
- private:
-  /// True if this message may arrive in fragments that end inside a basic element, and its sender relies on this rank
-  /// to accept them.
-  bool may_split_elements(std::int64_t count, TypeEntry& type) const noexcept;
-  bool receive_as_bytes(void* user, const LayoutPtr& layout, std::int64_t largest) noexcept;
-  bool receive_opaque_type(void* user, std::int64_t count, TypeEntry& type, MPI_Comm comm,
-                           std::int64_t largest) noexcept;
-
-  OpaqueReceive opaque_;
 };
 
 }  // namespace bestride::inline interpose

@@ -2,6 +2,7 @@
 #include "interpose/objects/plan.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 
 #include "base/float_environment.hpp"
@@ -18,10 +19,15 @@ namespace {
 /// types, or of one wide basic type. A contiguous message is cut into fragments at any byte. If that splits a basic
 /// element of the type that the receiver posted, MPICH 4.0.2 over UCX raises MPI_ERR_TRUNCATE; it does not if the
 /// sender's type is the same (measured: from 8.2 KiB up in shared memory for {int, double} and for 32-byte elements; 4,
-/// 8 and 16 bytes divide the fragments). A receiver that packs, too, is not affected. So a longer message of this kind
-/// is packed only for a peer that is known to have the preload (peers/peer_discovery.hpp), or if the user says that
-/// every rank has it (BESTRIDE_ALL_RANKS). In return such receives are always packed.
+/// 8 and 16 bytes divide the fragments). So a longer message of this kind is not packed by its sender.
 constexpr std::int64_t split_limit = 4096;
+/// The same between hosts: the smallest fragment of a UCX transport.
+constexpr std::int64_t split_limit_between_hosts = 1024;
+
+/// True if basic elements of `leaf_size` bytes (0: several sizes) are never split between fragments.
+bool divides_fragments(std::int64_t leaf_size, Distance distance) noexcept {
+  return leaf_size != 0 && leaf_size <= (distance == Distance::network ? 8 : 16);
+}
 
 }  // namespace
 
@@ -37,14 +43,14 @@ Plan::~Plan() { delete packer_.load(std::memory_order_acquire); }
 
 bool Plan::may_be_split(Distance distance) const noexcept {
   return !divides_fragments(leaf_size_, distance) &&
-         shape_.bytes > (distance == Distance::network ? never_split : split_limit);
+         shape_.bytes > (distance == Distance::network ? split_limit_between_hosts : split_limit);
 }
 
 Plan::Possible Plan::possible(CallKind kind, Distance distance, Packing packing) const noexcept {
   if (!is_message(kind)) return {false, true};
   const RuntimeOptions& options = runtime().options();
-  bool pack = !contiguous() && shape_.bytes <= options.pack_limit && packing != Packing::never;
-  if (is_sending(kind) && may_be_split(distance)) pack = pack && packing == Packing::agreed;
+  const bool pack = !contiguous() && shape_.bytes <= options.pack_limit && packing != Packing::never &&
+                    !(is_sending(kind) && may_be_split(distance));
   return {can_respell(*layout_, leaf_, leaf_size_), pack};
 }
 
@@ -58,10 +64,7 @@ Strategy Plan::choose_first(CallKind kind, Distance distance, Packing packing) n
        (options.contiguous != RuntimeOptions::Contiguous::all && !options.forced && !is_near(distance)));
   if (!forward_only_ && !left_alone) {
     const Possible can = possible(kind, distance, packing);
-    if (is_message(kind) && !is_sending(kind) && packing != Packing::never && !contiguous() &&
-        may_be_split(Distance::network) && runtime().promises_to_receive_packed()) {
-      strategy = Strategy::pack;  // senders rely on it, for any size
-    } else if (options.forced) {
+    if (options.forced) {
       if ((*options.forced == Strategy::respell && can.respell) || (*options.forced == Strategy::pack && can.pack))
         strategy = *options.forced;
     } else {
@@ -73,16 +76,9 @@ Strategy Plan::choose_first(CallKind kind, Distance distance, Packing packing) n
 }
 
 void Plan::remember(CallKind kind, Distance distance, Packing packing, Strategy strategy) noexcept {
-  const auto store = [&](Distance at, Packing with) {
-    choice(kind, at, with).store(static_cast<std::uint8_t>(static_cast<int>(strategy) + 1), std::memory_order_relaxed);
-  };
-  // What is forwarded although it may be packed is forwarded, too, if it may not be.
-  const bool for_any_receiver =
-      packing != Packing::never &&
-      (!is_sending(kind) || !may_be_split(distance) || (packing == Packing::agreed && strategy == Strategy::forward));
   const auto store_at = [&](Distance at) {
-    store(at, packing);
-    if (for_any_receiver) store(at, packing == Packing::agreed ? Packing::careful : Packing::agreed);
+    choice(kind, at, packing)
+        .store(static_cast<std::uint8_t>(static_cast<int>(strategy) + 1), std::memory_order_relaxed);
   };
   store_at(distance);
   // Layouts with gaps are treated alike at all distances on a host (Chooser::choose).
@@ -93,9 +89,7 @@ void Plan::remember(CallKind kind, Distance distance, Packing packing, Strategy 
 unsigned Plan::forwarded_at(CallKind kind) noexcept {
   unsigned distances = 0;
   for (int distance = 0; distance < distance_count; ++distance)
-    if (choose(kind, static_cast<Distance>(distance), Packing::agreed) == Strategy::forward &&
-        choose(kind, static_cast<Distance>(distance), Packing::careful) == Strategy::forward)
-      distances |= 1u << distance;
+    if (choose(kind, static_cast<Distance>(distance)) == Strategy::forward) distances |= 1u << distance;
   return distances;
 }
 
@@ -116,13 +110,13 @@ const Respelled* Plan::wire(CallKind kind, Distance distance) noexcept {
 }
 
 const Packer* Plan::compile() noexcept {
-  const std::lock_guard lock(mutex_);
-  if (const Packer* known = packer_.load(std::memory_order_acquire)) return known;
+  // Without a lock: the engine calls this within a lock of the MPI library (interpose/engine/).
   try {
     if (inject_failure(FailPoint::packer)) throw std::bad_alloc();
-    const Packer* made_now = new Packer(layout_, runtime().options().packer);
-    packer_.store(made_now, std::memory_order_release);
-    return made_now;
+    auto made_now = std::make_unique<const Packer>(layout_, runtime().options().packer);
+    const Packer* known = nullptr;
+    if (!packer_.compare_exchange_strong(known, made_now.get(), std::memory_order_acq_rel)) return known;
+    return made_now.release();
   } catch (...) {
     warn_once("packer", "no memory to compile a datatype; its calls are left to the MPI library");
     return nullptr;

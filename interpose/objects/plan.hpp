@@ -22,11 +22,10 @@ namespace bestride::inline interpose {
 
 /// Whether one endpoint of a call may be packed.
 enum class Packing : std::uint8_t {
-  careful,  ///< a sender: only messages that every receiver can handle (may_be_split)
-  agreed,   ///< the receiver is known to receive messages that may_be_split() as packed bytes
-  never,    ///< collectives: their members do not receive one message of one sender
+  possible,  ///< a sender: only messages that every receiver can handle (may_be_split)
+  never,     ///< collectives: their members do not receive one message of one sender
 };
-inline constexpr int packing_count = 3;
+inline constexpr int packing_count = 2;
 
 class Plan {
  public:
@@ -46,7 +45,7 @@ class Plan {
   const Shape& shape() const noexcept { return shape_; }
 
   /// The strategy for one endpoint of a call. A relaxed load after the first time.
-  Strategy choose(CallKind kind, Distance distance, Packing packing = Packing::careful) noexcept {
+  Strategy choose(CallKind kind, Distance distance, Packing packing = Packing::possible) noexcept {
     const std::uint8_t known = choice(kind, distance, packing).load(std::memory_order_relaxed);
     return known ? static_cast<Strategy>(known - 1) : choose_first(kind, distance, packing);
   }
@@ -56,12 +55,6 @@ class Plan {
   double saved_seconds(CallKind kind, Distance distance, Packing packing) noexcept;
   /// True if a packed message of this plan could be split inside a basic element.
   bool may_be_split(Distance distance) const noexcept;
-  /// Largest packed message, in bytes, that is never split: the smallest fragment of a UCX transport.
-  static constexpr std::int64_t never_split = 1024;
-  /// True if basic elements of `leaf_size` bytes (0: several sizes) are never split between fragments.
-  static bool divides_fragments(std::int64_t leaf_size, Distance distance) noexcept {
-    return leaf_size != 0 && leaf_size <= (distance == Distance::network ? 8 : 16);
-  }
 
   /// The packer; nullptr if there is no memory for it. Compiled at the first call.
   const Packer* packer() noexcept {

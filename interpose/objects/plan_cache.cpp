@@ -32,10 +32,6 @@ PlanCache* make_cache() noexcept {
   return thread_cache = cache;
 }
 
-}  // namespace
-
-namespace {
-
 Plan* remember(PlanCache& cache, std::uint64_t definition, std::int64_t count, PlanRef plan) noexcept {
   if (!plan) return nullptr;
   PlanCache::Slot& slot = cache.slot(definition, count);
@@ -62,7 +58,7 @@ Plan* find_plan_slowly(TypeDefinition& definition, std::int64_t count) noexcept 
   PlanCache* cache = thread_cache ? thread_cache : make_cache();
   if (!cache) return nullptr;
   PlanRef plan = definition.find(count);
-  if (!plan && definition.seen_before(count)) plan = definition.make(count);
+  if (!plan && definition.seen_before(count, TypeDefinition::SeenBy::engine)) plan = definition.make(count);
   return remember(*cache, definition.id(), count, std::move(plan));
 }
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <memory>
 #include <new>
-#include <tuple>
+#include <utility>
 
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
@@ -21,41 +21,39 @@ std::uint64_t bits(MPI_Datatype type) noexcept {
   std::memcpy(&value, &type, sizeof type);
   return value;
 }
-auto key(const Layout* layout, MPI_Datatype leaf, bool as_bytes) noexcept {
-  return std::tuple(reinterpret_cast<std::uintptr_t>(layout), bits(leaf), as_bytes);
+auto key(const Layout* layout, MPI_Datatype leaf) noexcept {
+  return std::pair(reinterpret_cast<std::uintptr_t>(layout), bits(leaf));
 }
-auto key(const RespelledType* type) noexcept { return key(type->layout.get(), type->leaf, type->as_bytes); }
+auto key(const RespelledType* type) noexcept { return key(type->layout.get(), type->leaf); }
 
 }  // namespace
 
-template <class Make>
-RespelledTypeRef RespelledTypes::get(const LayoutPtr& layout, MPI_Datatype leaf, bool as_bytes, Make make) noexcept
+RespelledTypeRef RespelledTypes::respelled(const LayoutPtr& layout, MPI_Datatype leaf, std::int64_t leaf_size) noexcept
     try {
   const std::lock_guard lock(mutex_);
-  const auto wanted = key(layout.get(), leaf, as_bytes);
+  const auto wanted = key(layout.get(), leaf);
   const auto place = [&] {
     return std::lower_bound(types_.begin(), types_.end(), wanted,
                             [](const RespelledType* type, const auto& k) { return key(type) < k; });
   };
   auto at = place();
   if (at == types_.end() || key(*at) != wanted) {
-    if (inject_failure(FailPoint::respell) || (!as_bytes && made_ >= max_made)) return {};
+    if (inject_failure(FailPoint::respell) || made_ >= max_made) return {};
     if (alive_ >= max_alive) make_room();
-    if (alive_ >= max_alive && !as_bytes) return {};
+    if (alive_ >= max_alive) return {};
     types_.reserve(types_.size() + 1);
     std::unique_ptr<RespelledType> type(new RespelledType);
-    std::optional<Respelled> spelled = make();
+    std::optional<Respelled> spelled = respell(*layout, leaf, leaf_size, datatype_calls);
     if (!spelled) return {};
     ++made_;
     if (alive_ + spelled->types_alive > max_alive) make_room();
-    if (!as_bytes && (alive_ + spelled->types_alive > max_alive || is_crowded(spelled->type))) {
+    if (alive_ + spelled->types_alive > max_alive || is_crowded(spelled->type)) {
       datatype_calls.free(&spelled->type);
       return {};
     }
     alive_ += spelled->types_alive;
     type->layout = layout;
     type->leaf = leaf;
-    type->as_bytes = as_bytes;
     type->respelled = *spelled;
     at = types_.insert(place(), type.release());
   }
@@ -64,15 +62,6 @@ RespelledTypeRef RespelledTypes::get(const LayoutPtr& layout, MPI_Datatype leaf,
   return RespelledTypeRef(*at);
 } catch (...) {
   return {};
-}
-
-RespelledTypeRef RespelledTypes::respelled(const LayoutPtr& layout, MPI_Datatype leaf,
-                                           std::int64_t leaf_size) noexcept {
-  return get(layout, leaf, false, [&] { return respell(*layout, leaf, leaf_size, datatype_calls); });
-}
-
-RespelledTypeRef RespelledTypes::as_bytes(const LayoutPtr& layout) noexcept {
-  return get(layout, MPI_BYTE, true, [&] { return respell_as_bytes(*layout, datatype_calls); });
 }
 
 void RespelledTypes::make_room() noexcept {

@@ -31,7 +31,6 @@ namespace bestride::inline interpose {
 struct RespelledType {
   LayoutPtr layout;
   MPI_Datatype leaf = MPI_DATATYPE_NULL;
-  bool as_bytes = false;
   Respelled respelled;
   std::uint64_t last_used = 0;
   std::atomic<std::uint32_t> references{1};  ///< one is held by RespelledTypes
@@ -67,9 +66,6 @@ class RespelledTypes {
   /// The type that respell(*layout, leaf, leaf_size) creates. Empty if it can't be created, or if too many types were
   /// created. Any thread, within an MPI call.
   RespelledTypeRef respelled(const LayoutPtr& layout, MPI_Datatype leaf, std::int64_t leaf_size) noexcept;
-  /// The type that respell_as_bytes(*layout) creates, however many there are: a receive that other ranks rely on needs
-  /// it. Empty if it can't be created. Threads as above.
-  RespelledTypeRef as_bytes(const LayoutPtr& layout) noexcept;
   /// The application has committed `type`. If many types are alive, frees those that are not referenced. Any thread,
   /// within an MPI call.
   void leave_room_for(MPI_Datatype type) noexcept {
@@ -93,8 +89,6 @@ class RespelledTypes {
     }
     return false;
   }
-  template <class Make>
-  RespelledTypeRef get(const LayoutPtr& layout, MPI_Datatype leaf, bool as_bytes, Make make) noexcept;
   /// Frees the least recently used half of the types that are not referenced.
   void make_room() noexcept;
   void free_idle_until(std::uint64_t last_used) noexcept;

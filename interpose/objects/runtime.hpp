@@ -100,20 +100,6 @@ class Runtime {
     return locality_.one_host() ? Distance::node : Distance::network;
   }
 
-  /// True if the MPI library's messages are packed by the engine (interpose/engine/), on all ranks alike. Then no rank
-  /// relies on others for its messages.
-  bool has_engine() const noexcept { return engine_; }
-  /// True if the peer has the preload and receives messages that may_be_split() as packed bytes. False if unknown.
-  bool receives_packed(MPI_Comm comm, int peer) noexcept {
-    if (engine_) return false;
-    if (all_ranks_take_part()) return true;
-    CommEntry* known = comms.find(comm);
-    return known && peer_discovery_.has(known->world_rank(peer));
-  }
-  /// True if other ranks rely on this rank to receive messages that may_be_split() as packed bytes.
-  bool promises_to_receive_packed() const noexcept {
-    return !engine_ && (all_ranks_take_part() || peer_discovery_.announced());
-  }
   /// True if every rank is known to have the preload and to take part in Bestride's own collectives; the same on all of
   /// them.
   bool all_ranks_take_part() const noexcept { return participants_.all().all_ranks; }
@@ -137,7 +123,6 @@ class Runtime {
   Locality locality_;
   PeerDiscovery peer_discovery_;
   Participants participants_;
-  bool engine_ = false;  ///< written before the first use of a type
   MPI_Comm paranoid_comm_ = MPI_COMM_NULL;
   double start_time_ = 0;
   std::atomic<int> sessions_{0};

@@ -19,11 +19,13 @@ namespace bestride::inline interpose {
 /// Any thread.
 class ServedTypes {
  public:
-  /// The type with this context (not nullptr) is decoded. Without memory nothing happens: the library packs.
-  void define(void* context, const std::shared_ptr<TypeDefinition>& definition) noexcept try {
+  /// The type with this context (not nullptr) is decoded. False: no memory, so the library packs.
+  bool define(void* context, const std::shared_ptr<TypeDefinition>& definition) noexcept try {
     const std::lock_guard lock(mutex_);
     definitions_[context] = definition;
+    return true;
   } catch (...) {
+    return false;
   }
   void forget(void* context) noexcept {
     std::shared_ptr<TypeDefinition> forgotten;  // released without the lock

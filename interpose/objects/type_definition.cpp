@@ -2,6 +2,7 @@
 #include "interpose/objects/type_definition.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -94,20 +95,18 @@ PlanRef TypeDefinition::make(std::int64_t count) noexcept {
   }
 }
 
-bool TypeDefinition::seen_before(std::int64_t count) noexcept {
+bool TypeDefinition::seen_before(std::int64_t count, SeenBy by) noexcept {
   const std::lock_guard lock(mutex_);
-  for (const std::int64_t each : seen_)
+  Seen& seen = seen_[static_cast<int>(by)];
+  for (const std::int64_t each : seen.counts)
     if (each == count) return true;
-  seen_[next_seen_++ % (sizeof seen_ / sizeof seen_[0])] = count;
+  seen.counts[seen.next++ % std::size(seen.counts)] = count;
   return false;
 }
 
-std::shared_ptr<TypeDefinition> TypeDefinitions::of(MPI_Datatype type, bool* long_arguments) noexcept try {
-  const std::optional<TypeKey> key = TypeKey::of(type, datatype_calls);
-  if (!key && long_arguments) {
-    *long_arguments = true;
-    return nullptr;
-  }
+std::shared_ptr<TypeDefinition> TypeDefinitions::of(MPI_Datatype type, std::int64_t* arguments) noexcept try {
+  const std::optional<TypeKey> key = TypeKey::of(type, datatype_calls, arguments);
+  if (!key && arguments) return nullptr;
   if (!key) return std::make_shared<TypeDefinition>();
   std::shared_ptr<TypeDefinition> replaced;  // released without the lock
   const std::lock_guard lock(mutex_);

@@ -58,8 +58,10 @@ class TypeDefinition {
   PlanRef find(std::int64_t count) noexcept;
   /// Makes this plan. Only if decoded and not opaque. Empty: no memory.
   PlanRef make(std::int64_t count) noexcept;
-  /// True if this was called with the same count before, and not with many other counts since.
-  bool seen_before(std::int64_t count) noexcept;
+  /// True if this was called with the same count before, and not with many other counts since. Calls of the program and
+  /// messages of the engine are counted separately, because one call may be both.
+  enum class SeenBy : std::uint8_t { call, engine };
+  bool seen_before(std::int64_t count, SeenBy by = SeenBy::call) noexcept;
 
  private:
   struct Counted {
@@ -82,15 +84,19 @@ class TypeDefinition {
   BriefMutex mutex_;
   std::vector<Counted> plans_;
   std::size_t oldest_ = 0;
-  std::int64_t seen_[8] = {};  ///< small counts used once
-  std::size_t next_seen_ = 0;
+  struct Seen {
+    std::int64_t counts[8] = {};  ///< small counts used once
+    std::size_t next = 0;
+  };
+  Seen seen_[2];  ///< by SeenBy
 };
 
 class TypeDefinitions {
  public:
   /// The definition of a type, which is shared with other types unless its constructors have many arguments. nullptr:
-  /// no memory. Any thread, within an MPI call. `long_arguments`: set if they are many; the result is nullptr then.
-  std::shared_ptr<TypeDefinition> of(MPI_Datatype type, bool* long_arguments = nullptr) noexcept;
+  /// no memory. Any thread, within an MPI call. `arguments`: set to their number if they are many; the result is
+  /// nullptr then.
+  std::shared_ptr<TypeDefinition> of(MPI_Datatype type, std::int64_t* arguments = nullptr) noexcept;
   /// Drops the definitions that no type uses, because their plans hold MPI datatypes. Any thread, within an MPI call.
   void drop_unused() noexcept;
   /// MPI ends: no definition is shared any more.

@@ -24,20 +24,11 @@ constexpr std::int64_t plan_at_first_use = 65536;
 /// Message size in bytes from which the definition of a type is looked up at its first use: that takes 0.13 to 0.23 us,
 /// more than a smaller message can gain.
 constexpr std::int64_t define_at_first_use = 512;
-/// As plan_at_first_use, if senders rely on this rank to receive packed: the least message that could be split
-/// (plan.cpp).
-constexpr std::int64_t plan_at_first_use_promised = 1024;
 
-/// A type whose constructors have too many arguments for a key, such as a long index list, is decoded at this use: that
-/// takes 80 ns for each block, and saves 2 to 5 ns for each block of a message (docs/decisions/new_index_lists.md).
-constexpr int decode_long_at_use = 64;
-
-struct Reserve {
-  static constexpr std::size_t most = 64;
-  alignas(TypeEntry) std::byte places[most][sizeof(TypeEntry)];
-  std::atomic<bool> taken[most];
-};
-constinit Reserve reserve{};
+/// A type whose constructors have too many arguments for a key, such as a long index list, is decoded once its messages
+/// have moved this many bytes for each argument, and at this use at the latest (docs/decisions/new_index_lists.md).
+constexpr std::int64_t decode_from_bytes_an_argument = 512;
+constexpr int decode_at_use = 64;
 
 constinit SpareMemory spare_type;
 
@@ -59,20 +50,12 @@ MPI_Comm comm_for_asking() noexcept {
 }  // namespace
 
 void* TypeEntry::operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  if (!inject_failure(FailPoint::type)) {
-    void* const kept = spare_type.take();
-    if (void* const place = kept ? kept : std::malloc(bytes)) return place;
-  }
-  for (std::size_t i = 0; i < Reserve::most; ++i)
-    if (!reserve.taken[i].exchange(true, std::memory_order_acquire)) return reserve.places[i];
-  return nullptr;
+  if (inject_failure(FailPoint::type)) return nullptr;
+  void* const kept = spare_type.take();
+  return kept ? kept : std::malloc(bytes);
 }
 
-void TypeEntry::operator delete(void* entry) noexcept {
-  const auto offset = reinterpret_cast<std::uintptr_t>(entry) - reinterpret_cast<std::uintptr_t>(reserve.places);
-  if (offset >= sizeof reserve.places) return std::free(spare_type.keep(entry));
-  reserve.taken[offset / sizeof reserve.places[0]].store(false, std::memory_order_release);
-}
+void TypeEntry::operator delete(void* entry) noexcept { std::free(spare_type.keep(entry)); }
 
 int TypeEntry::bytes() const noexcept {
   std::int32_t known = bytes_.load(std::memory_order_relaxed);
@@ -103,11 +86,7 @@ void TypeEntry::decode_locked() noexcept {
     if (from < std::numeric_limits<std::int64_t>::max())
       respell_from_.store((from + size() - 1) / size(), std::memory_order_relaxed);
   }
-  // Other ranks rely on this rank to receive packed also types that it can't represent, so each receive must be checked
-  // (message/endpoint.hpp).
-  if (state == State::opaque && runtime().promises_to_receive_packed())
-    respell_from_.store(0, std::memory_order_relaxed);
-  if (state == State::useful && context_) runtime().served.define(context_, definition_);
+  serve_locked(state);
   state_.store(state, std::memory_order_release);
 }
 
@@ -123,25 +102,17 @@ bool TypeEntry::at_once() const noexcept {
   return runtime().options().forced || reused_.load(std::memory_order_relaxed);
 }
 
-bool TypeEntry::never_divided() noexcept try {
-  if (divided_.load(std::memory_order_relaxed) == Divided::unknown) {
-    const MPI_Datatype leaf = sole_leaf(handle_, datatype_calls);
-    const Predefined* const basic = leaf == MPI_DATATYPE_NULL ? nullptr : predefined(leaf);
-    const bool never =
-        basic && basic->kind != NumberKind::pair && Plan::divides_fragments(basic->size, Distance::network);
-    divided_.store(never ? Divided::never : Divided::perhaps, std::memory_order_relaxed);
-  }
-  return divided_.load(std::memory_order_relaxed) == Divided::never;
-} catch (...) {
-  return false;
-}
-
-bool TypeEntry::promised() noexcept { return runtime().promises_to_receive_packed() && !never_divided(); }
-
 bool TypeEntry::small(std::int64_t count) noexcept {
   if (at_once() || bytes() < 0) return false;
-  const std::int64_t element = std::int64_t{bytes()} + 1;
-  return count < plan_at_first_use_promised / element || (count < plan_at_first_use / element && !promised());
+  return count < plan_at_first_use / (std::int64_t{bytes()} + 1);
+}
+
+bool TypeEntry::worth_decoding(std::int64_t count) noexcept {
+  std::int64_t bytes = 0;
+  if (++uses_ >= decode_at_use || this->bytes() < 0 ||
+      __builtin_mul_overflow(count, std::int64_t{this->bytes()}, &bytes))
+    return true;
+  return __builtin_add_overflow(moved_, bytes, &moved_) || moved_ / decode_from_bytes_an_argument >= arguments_;
 }
 
 bool TypeEntry::define(std::int64_t count) noexcept {
@@ -149,12 +120,9 @@ bool TypeEntry::define(std::int64_t count) noexcept {
   if (!definition_ && small(count) && count * bytes() < define_at_first_use &&
       std::exchange(first_count_, count) != count)
     return false;
-  if (!definition_ && !at_once() && uses_ < decode_long_at_use - 1) {
-    if (!long_arguments_) definition_ = runtime().definitions.of(handle_, &long_arguments_);
-    if (long_arguments_ && !promised()) {
-      ++uses_;
-      return false;
-    }
+  if (!definition_ && !at_once()) {
+    if (arguments_ == 0) definition_ = runtime().definitions.of(handle_, &arguments_);
+    if (arguments_ != 0 && !worth_decoding(count)) return false;
   }
   if (!define_locked()) return true;
   if (definition_->state() != State::undecoded) decode_locked();
@@ -169,9 +137,6 @@ PlanRef TypeEntry::plan(std::int64_t count) noexcept {
       return known;
     }
     if (small(count) && first_count_ != count && !definition_->seen_before(count)) return {};
-    if (!definition_->shared() && definition_->state() == State::undecoded && !at_once() &&
-        ++uses_ < decode_long_at_use && !promised())
-      return {};
   }
   decode_locked();
   if (state() == State::opaque || (forward_only() && count < respell_from())) return {};
@@ -191,16 +156,27 @@ LayoutPtr TypeEntry::layout(std::int64_t count) noexcept try {
   return nullptr;
 }
 
-TypeEntry::~TypeEntry() {
+void TypeEntry::stop_serving() noexcept {
   // A persistent request may be started after its type was freed.
-  if (context_ && state() == State::useful && !reused_.load(std::memory_order_relaxed))
-    runtime().served.forget(context_);
+  if (served() && !reused_.load(std::memory_order_relaxed)) runtime().served.forget(context_);
+}
+
+void TypeEntry::serve_again() noexcept {
+  const std::lock_guard lock(mutex_);
+  serve_locked(state_.load(std::memory_order_relaxed));
+}
+
+void TypeEntry::serve_locked(State state) noexcept {
+  // If it is not known where elements begin, a message can't be cut as the receiver's library expects.
+  const bool possible =
+      context_ && (state == State::useful || state == State::contiguous) && definition_->decoded().elements.known();
+  served_.store(possible && runtime().served.define(context_, definition_), std::memory_order_relaxed);
 }
 
 void TypeEntry::set_context(void* context) noexcept {
   const std::lock_guard lock(mutex_);
   context_ = context;
-  if (state_.load(std::memory_order_relaxed) == State::useful) runtime().served.define(context_, definition_);
+  serve_locked(state_.load(std::memory_order_relaxed));
 }
 
 bool TypeEntry::is_current() noexcept try {
@@ -209,10 +185,10 @@ bool TypeEntry::is_current() noexcept try {
     definition_.reset();
     definition_id_.store(0, std::memory_order_relaxed);
     bytes_.store(bytes_unknown, std::memory_order_relaxed);
-    divided_.store(Divided::unknown, std::memory_order_relaxed);
     first_count_ = 0;
     uses_ = 0;
-    long_arguments_ = false;
+    moved_ = 0;
+    arguments_ = 0;
     return true;
   }
   if (runtime().definitions.of(handle_) == definition_) return true;
@@ -358,6 +334,7 @@ TypeRegistry::Released TypeRegistry::release(MPI_Datatype type) noexcept {
       released.counted = true;
     else
       released.entry = table_.remove(type);
+    if (released.entry) released.entry->stop_serving();  // before another type of another thread may get the context
   } else if (const auto known = uncommitted(type); known != uncommitted_.end()) {
     if (--known->handles == 0) uncommitted_.erase(known);
     uncommitted_count_.store(uncommitted_.size(), std::memory_order_relaxed);
@@ -381,6 +358,7 @@ void TypeRegistry::not_freed(const Released& released) noexcept {
       mark_incomplete();
     }
   } else if (entry) {
+    entry->serve_again();
     entry->handles_ = 1;
     TypeEntry* replaced = nullptr;
     if (table_.insert(released.type, entry, &replaced)) return;

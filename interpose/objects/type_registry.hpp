@@ -56,18 +56,15 @@ class TypeEntry {
       : handle_(handle), life_(life), state_(state), id_(id), context_(context) {}
   TypeEntry(const TypeEntry&) = delete;
   TypeEntry& operator=(const TypeEntry&) = delete;
-  ~TypeEntry();
 
-  /// If the heap has no memory, entries come from a small reserve: other ranks may rely on this one knowing its types
-  /// (peers/peer_discovery.hpp).
   static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept;
   static void operator delete(void* entry) noexcept;
 
   State state() const noexcept { return state_.load(std::memory_order_acquire); }
   /// True if no message of any count can gain, except by respelling contiguous bytes: see respell_from().
   bool forward_only() const noexcept { return state() > State::useful; }
-  /// For a contiguous type: the least count for which respelling may pay off at some distance. For an opaque type: 0 if
-  /// each receive must be checked (decode_locked()). Otherwise INT64_MAX.
+  /// For a contiguous type: the least count for which respelling may pay off at some distance. Otherwise
+  /// INT64_MAX.
   std::int64_t respell_from() const noexcept { return respell_from_.load(std::memory_order_relaxed); }
   /// The distances at which messages of this kind and count are known to be left to MPI for any peer: bit d stands for
   /// Distance d.
@@ -90,7 +87,7 @@ class TypeEntry {
   std::uint64_t definition_id() const noexcept { return definition_id_.load(std::memory_order_acquire); }
   MPI_Datatype handle() const noexcept { return handle_; }
   /// True if the fragments of its messages are packed and unpacked by the engine, wherever the library packs them.
-  bool served() const noexcept { return context_ != nullptr; }
+  bool served() const noexcept { return served_.load(std::memory_order_relaxed); }
   bool needs_no_commit() const noexcept { return life_ == Life::needs_no_commit; }
 
   /// Bytes of one element, from the MPI library; negative: more than INT_MAX.
@@ -107,8 +104,6 @@ class TypeEntry {
   LayoutPtr layout(std::int64_t count) noexcept;
   /// Plans are worthwhile from the next use on, however small it is.
   void expect_reuse() noexcept { reused_.store(true, std::memory_order_relaxed); }
-  /// True if it is known, without decoding the type, that fragments of a message never end inside a basic element.
-  bool never_divided() noexcept;
   /// Decodes the type if necessary. Not a hot path.
   State decoded_state() noexcept;
   /// Extent of one element in bytes. Only if decoded and not opaque.
@@ -128,12 +123,17 @@ class TypeEntry {
   void decode_locked() noexcept;
   /// Planned at the first use, whatever that costs.
   bool at_once() const noexcept;
-  /// Senders rely on this rank to receive messages of this type packed.
-  bool promised() noexcept;
   /// True for a first use that gets no plan, unless another type with the same definition had one.
   bool small(std::int64_t count) noexcept;
+  /// True once messages of a type with many arguments have moved so much, with this one, that decoding it may pay.
+  bool worth_decoding(std::int64_t count) noexcept;
   /// The library has registered the type again.
   void set_context(void* context) noexcept;
+  /// The engine serves the type, if it can, once it is decoded.
+  void serve_locked(State state) noexcept;
+  /// The type is about to be freed, or was not freed after that.
+  void stop_serving() noexcept;
+  void serve_again() noexcept;
   /// True if the type that has the handle now is constructed as the one that the entry was made for.
   bool is_current() noexcept;
 
@@ -151,14 +151,14 @@ class TypeEntry {
   std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
   std::atomic<std::uint64_t> left_{0};  ///< count << left_bits | one bit per message kind and distance
   std::atomic<bool> reused_{false};
-  enum class Divided : std::uint8_t { unknown, never, perhaps };
-  std::atomic<Divided> divided_{Divided::unknown};
   std::int64_t first_count_ = 0;  ///< of a small message, before there is a definition
-  int uses_ = 0;                  ///< of a type that takes long to decode, before it is decoded
+  int uses_ = 0;                  ///< of a type with many arguments, before it is decoded
+  std::int64_t moved_ = 0;        ///< bytes in these uses
   const std::uint64_t id_;
-  bool long_arguments_ = false;  ///< known to be such a type, without a definition
+  std::int64_t arguments_ = 0;  ///< of the constructors, if they are known to be many; the type has no definition yet
   BriefMutex mutex_;
   std::shared_ptr<TypeDefinition> definition_;  ///< from the first use on; does not change once the type is decoded
+  std::atomic<bool> served_{false};
   void* context_;  ///< with which the library has registered the type (ServedTypes), or nullptr
   friend class TypeRegistry;
   std::int64_t handles_ = 1;    ///< protected by the registry's mutex
@@ -225,8 +225,8 @@ class TypeRegistry {
   void clear() noexcept;
 
  private:
-  /// Asks the MPI library whether `type` is committed. True if it can't be asked, because only sessions are open: other
-  /// ranks may rely on this one knowing its types, and only an erroneous program uses one that is not committed.
+  /// Asks the MPI library whether `type` is committed. True if it can't be asked, because only sessions are open: only
+  /// an erroneous program uses a type that is not committed.
   bool asked_committed(MPI_Datatype type) noexcept;
 
   std::int64_t size_of_derived(MPI_Datatype type) noexcept;

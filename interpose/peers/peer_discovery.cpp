@@ -44,18 +44,16 @@ std::uint64_t job_on_this_host() noexcept {
          static_cast<std::uint64_t>(step & 0xffffff);
 }
 
+/// The name of a rank in a group of processors. `kind`: a letter.
 struct Name {
   sockaddr_un address{};
   socklen_t size = 0;
-  /// The name of a rank or, with a group of processors, of a rank in that group. `kind`: a letter.
-  Name(std::uint64_t job, int rank, char kind = 0, int group = 0) noexcept {
+  Name(std::uint64_t job, int rank, char kind, int group) noexcept {
     address.sun_family = AF_UNIX;
     // A leading zero byte selects the abstract namespace.
-    int length = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "bestride/%u/%llx/%d",
-                               static_cast<unsigned>(getuid()), static_cast<unsigned long long>(job), rank);
-    if (kind)
-      length += std::snprintf(address.sun_path + 1 + length,
-                              sizeof address.sun_path - 1 - static_cast<std::size_t>(length), "/%c%d", kind, group);
+    const int length =
+        std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "bestride/%u/%llx/%d/%c%d",
+                      static_cast<unsigned>(getuid()), static_cast<unsigned long long>(job), rank, kind, group);
     size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(length));
   }
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&address); }
@@ -97,47 +95,33 @@ constexpr Group kinds_of_groups[] = {{'c', &ProcessorGroups::cache, Distance::ca
 PeerDiscovery::~PeerDiscovery() { withdraw(); }
 
 void PeerDiscovery::withdraw() noexcept {
-  for (int* socket : {&socket_, &group_sockets_[0], &group_sockets_[1], &group_sockets_[2]}) {
-    if (*socket >= 0) close(*socket);
-    *socket = -1;
+  for (int& socket : sockets_) {
+    if (socket >= 0) close(socket);
+    socket = -1;
   }
   knows_groups_ = false;
 }
 
 void PeerDiscovery::announce(const ProcessorGroups& groups) noexcept {
+  if (!groups.known()) return;
   job_ = job_on_this_host();
   rank_ = launcher_rank();
   if (job_ == 0 || rank_ < 0) return;
-  socket_ = bind_name(Name(job_, rank_));
   groups_ = groups;
-  if (socket_ >= 0 && groups.known()) announce_groups();
-}
-
-void PeerDiscovery::announce_groups() noexcept {
-  for (std::size_t i = 0; i < group_sockets_.size(); ++i) {
+  for (std::size_t i = 0; i < sockets_.size(); ++i) {
     const int number = groups_.*kinds_of_groups[i].number;
     if (number < 0) continue;
-    group_sockets_[i] = bind_name(Name(job_, rank_, kinds_of_groups[i].kind, number));
-    knows_groups_ |= group_sockets_[i] >= 0;
+    sockets_[i] = bind_name(Name(job_, rank_, kinds_of_groups[i].kind, number));
+    knows_groups_ |= sockets_[i] >= 0;
   }
 }
 
 void PeerDiscovery::confirm(int world_rank, int world_ranks) noexcept {
   if (world_rank != rank_) withdraw();
+  if (!knows_groups_) return;
   ranks_ = world_ranks;
-  const auto number = static_cast<std::size_t>(world_ranks);
-  answers_.reset(new (std::nothrow) std::atomic<std::uint8_t>[number] {});
-  if (knows_groups_) distances_.reset(new (std::nothrow) std::atomic<std::uint8_t>[number] {});
+  distances_.reset(new (std::nothrow) std::atomic<std::uint8_t>[static_cast<std::size_t>(world_ranks)] {});
   knows_groups_ = distances_ != nullptr;
-}
-
-bool PeerDiscovery::has(int world_rank) noexcept {
-  // If this rank could not bind its own name, the other names may belong to another job.
-  if (!announced() || !answers_ || world_rank < 0 || world_rank >= ranks_) return false;
-  std::atomic<std::uint8_t>& answer = answers_[static_cast<std::size_t>(world_rank)];
-  if (answer.load(std::memory_order_relaxed) == unasked)
-    answer.store(bound(Name(job_, world_rank)) ? present : absent, std::memory_order_relaxed);
-  return answer.load(std::memory_order_relaxed) == present;
 }
 
 Distance PeerDiscovery::distance_to(int world_rank) noexcept {

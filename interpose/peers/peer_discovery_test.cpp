@@ -53,23 +53,20 @@ TEST_F(Peers, TheDistanceIsThatOfTheNearestCommonGroup) {
     EXPECT_EQ(first.distance_to(3), Distance::socket);
     EXPECT_EQ(first.distance_to(4), Distance::node);
     EXPECT_EQ(first.distance_to(5), Distance::node) << "its groups are not known";
-    EXPECT_EQ(first.distance_to(6), Distance::node) << "it has not announced itself";
+    EXPECT_EQ(first.distance_to(6), Distance::node) << "it has bound no name";
     EXPECT_EQ(first.distance_to(7), Distance::node) << "there is no such rank";
   }
-  EXPECT_TRUE(first.has(5));
-  EXPECT_FALSE(first.has(6));
   EXPECT_FALSE(ranks[5]->knows_groups());
   EXPECT_EQ(ranks[5]->distance_to(0), Distance::node);
   EXPECT_EQ(ranks[2]->distance_to(0), Distance::domain);
 }
 
-TEST_F(Peers, ARankThatIsAnotherOneThanAnnouncedWithdrawsAllNames) {
+TEST_F(Peers, ARankThatIsAnotherOneThanExpectedWithdrawsAllNames) {
   rank({.cache = 0, .domain = 0, .socket = 0});
   rank({.cache = 0, .domain = 0, .socket = 0});
   ranks[0]->confirm(0, 2);
   ranks[1]->confirm(5, 6);
   EXPECT_FALSE(ranks[1]->knows_groups());
-  EXPECT_FALSE(ranks[0]->has(1));
   EXPECT_EQ(ranks[0]->distance_to(1), Distance::node);
 }
 

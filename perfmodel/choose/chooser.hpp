@@ -15,8 +15,8 @@
 
 namespace bestride::inline perfmodel {
 
-/// The strategies that may be chosen. respell needs a respellable() layout. pack needs memory for a copy and a receiver
-/// that is known to receive packed data (interpose/objects/plan.cpp).
+/// The strategies that may be chosen. respell needs a respellable() layout. pack needs memory for a copy and, on a
+/// sender, bytes that any receiver can unpack (interpose/objects/plan.cpp).
 struct Allowed {
   bool respell = false;
   bool pack = true;

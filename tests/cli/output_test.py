@@ -333,13 +333,21 @@ class Explain(CommandTest):
         self.assertRegex(text, r"  forward  predicted \S+ us\n  respell  predicted [^\n]*\n  pack     predicted ")
         self.assertEqual(text.count("<- chosen: "), 1)
 
-    def test_messages_that_are_sent_eagerly_are_left_alone_without_a_profile(self):
-        self.assertRegex(self.good("explain", "vector(1000,1,2,double)", "1"), r"  forward  predicted \S+ us  <- chosen: nothing is predicted ")
+    def test_messages_with_gaps_are_the_engines(self):
+        text = self.good("explain", "vector(1000,1,2,double)", "1")
+        self.assertIn("\n  engine   <- chosen: MPICH over UCX asks Bestride to pack and unpack each fragment", text)
+        self.assertRegex(text, r"  forward  predicted \S+ us  <- chosen there")
+        self.assertNotIn("engine", self.good("explain", "vector(1000,1,2,double)", "1", "--distance", "self"))
+        for other in ("forward", "respell", "pack"):
+            self.assertNotIn("engine", self.good("explain", "vector(1000,1,2,double)", "1", BESTRIDE_STRATEGY=other))
+        self.assertIn("  engine ", self.good("explain", "vector(1000,1,2,double)", "1", BESTRIDE_STRATEGY="staged"))
 
     def test_json_is_the_same(self):
         answer = json.loads(self.good("explain", "vector(1000,1,2,double)", "3", "--call", "receive", "--distance", "network", "--json"))
         self.assertEqual([answer[key] for key in ("call", "distance", "size", "blocks", "extent")], ["receive", "network", 24000, 3000, 15992])
         self.assertEqual(set(answer["seconds"]), {"forward", "respell", "pack"})
+        self.assertEqual(answer["strategy"], "engine")
+        answer = json.loads(self.good("explain", "vector(1000,1,2,double)", "3", "--call", "pack", "--json"))
         self.assertIn(answer["strategy"], answer["seconds"])
 
     def test_what_is_contiguous_is_left_alone(self):

@@ -112,7 +112,9 @@ class Try(CommandTest):
         self.assertIn("--rounds: '21' is not a whole number from 1 to 20", self.refused("try", "--rounds", "21", "job"))
         self.job("true")
         self.assertIn("give --keep another", self.run_command("try", "--keep", "/proc/none", "job").stderr)
-        self.assertIn("give --json another path", self.run_command("try", "--rounds", "1", "--json", "/proc/none", "job").stderr)
+        done = self.run_command("try", "--rounds", "1", "--json", "/proc/none", "job")
+        self.assertIn("give --json another path", done.stderr)
+        self.assertEqual(done.stdout, "", "no run was begun")
 
     def test_a_signal_ends_the_job_and_the_command(self):
         self.job(f"trap 'echo ended > {self.prefix}/ended; exit 7' TERM; echo $$ > {self.prefix}/begun; sleep 10 & wait")

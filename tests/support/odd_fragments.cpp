@@ -49,7 +49,10 @@ std::size_t pack(void* state, std::size_t offset, void* to, std::size_t most) {
   if (is_of_library(state)) return own.pack(state, offset, to, most);
   std::size_t done = 0;
   while (done < most) {
-    const std::size_t wanted = piece_of(most - done, 64);  // a whole element
+    const bool rest_fits = own.packed_size(state) - offset - done <= most - done;
+    // At least a whole element; or all that is left, as newer protocols of UCX ask for it.
+    const std::size_t piece = piece_of(most - done, 64);
+    const std::size_t wanted = rest_fits && piece % 3 == 0 ? SIZE_MAX : piece;
     const std::size_t got = own.pack(state, offset + done, static_cast<char*>(to) + done, wanted);
     done += got;
     if (got == 0) break;  // no whole element is left, or fits

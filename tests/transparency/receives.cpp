@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every receiving call, under both names and with both count types, receives the data of every sending call. Two
 // ranks: rank 0 sends, rank 1 receives.
-//
-// If a rank announces that it receives packed messages, each of its receiving calls must handle them.
 #include "tests/support/memory.hpp"
 #include "tests/transparency/records.hpp"
 #include "tests/transparency/watchdog.hpp"

@@ -181,6 +181,37 @@ MPI_CASE(types_freed_while_received_beside_another_thread) {
   MPI_Comm_free(&comm);
 }
 
+/// One thread packs and sends to itself in one call, for which an equivalent type may be made; the other exchanges
+/// messages.
+MPI_CASE(two_threads_first_use_a_type) {
+  constexpr int blocks = 4096;
+  const int peer = world_size() - 1 - world_rank();
+  for (int round = 0; round < 300; ++round) {
+    const int stride = 2 + round;  // a type of its own
+    MPI_Datatype type;
+    MPI_Type_vector(blocks, 1, stride, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    std::vector<double> out(static_cast<std::size_t>(blocks * stride), round), in(out.size()), replaced(out.size(), 1);
+    std::atomic<int> ready{0};
+    std::thread other([&] {
+      for (++ready; ready < 2;) std::this_thread::yield();
+      MPI_Sendrecv_replace(replaced.data(), 1, type, 0, 1, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    });
+    for (++ready; ready < 2;) std::this_thread::yield();
+    MPI_Request requests[2];
+    MPI_Irecv(in.data(), 1, type, peer, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out.data(), 1, type, peer, 0, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    other.join();
+    int wrong = 0;
+    for (int i = 0; i < blocks * stride; ++i)
+      wrong += in[static_cast<std::size_t>(i)] != (i % stride == 0 ? round : 0) ||
+               replaced[static_cast<std::size_t>(i)] != 1;
+    CHECK_EQUAL(0, wrong);
+    MPI_Type_free(&type);
+  }
+}
+
 MPI_CASE(two_threads_first_use_a_communicator) {
   const int peer = world_size() - 1 - world_rank();
   for (int round = 0; round < 50; ++round) {
