@@ -184,9 +184,9 @@ MPI_CASE(types_freed_while_received_beside_another_thread) {
 /// One thread packs and sends to itself in one call, for which an equivalent type may be made; the other exchanges
 /// messages.
 MPI_CASE(two_threads_first_use_a_type) {
-  constexpr int blocks = 4096;
+  constexpr int blocks = 1024;
   const int peer = world_size() - 1 - world_rank();
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 150; ++round) {
     const int stride = 2 + round;  // a type of its own
     MPI_Datatype type;
     MPI_Type_vector(blocks, 1, stride, MPI_DOUBLE, &type);
