@@ -139,13 +139,14 @@ Result<Explanation> explain(const Question& question) {
   }
   if (used.loaded && used.loaded->predicts_by_built_in(it.shape.kind, question.call, question.distance))
     it.profile_problem = "it has no measured points of such a shape in such a call, so the built-in ones are used";
-  it.choice = Chooser(used.profile(), Chooser::default_margin, used.library_known)
-                  .choose(it.shape, question.call, question.distance, it.allowed);
-  it.because = because(it, is_message(question.call) ? Chooser::default_margin : Chooser::local_margin);
   Strategy forced;
   it.engine = is_message(question.call) && question.distance != Distance::self && used.library_known &&
               !it.layout->contiguous() && it.layout->size() != 0 &&
               !parse(Settings::get().text("BESTRIDE_STRATEGY"), &forced);
+  if (it.engine) it.allowed.pack = false;
+  it.choice = Chooser(used.profile(), Chooser::default_margin, used.library_known)
+                  .choose(it.shape, question.call, question.distance, it.allowed);
+  it.because = because(it, is_message(question.call) ? Chooser::default_margin : Chooser::local_margin);
   if (it.engine) it.because = "MPICH over UCX asks Bestride to pack and unpack each fragment of such a message";
   apply_forced(it);
   return it;

@@ -155,7 +155,7 @@ int imrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message*
 
 /// MPICH 4.0.2 does not fill in the status of MPI_Isendrecv and MPI_Isendrecv_replace, so their receives use
 /// MessageCompletion::whole. It also frees a derived type given to one of them once too often, so they get no respelled
-/// type, and a packed buffer rather than the engine.
+/// type.
 constexpr CallTraits no_respelling{.allows_respelling = false};
 
 template <Calls& via, auto slot, class Count>

@@ -78,6 +78,7 @@ void Lifetime::use_engine(Runtime& runtime) noexcept try {
   // With other libraries, not all messages pass the engine.
   const char* const why_not =
       built_in_curves_are_of(library_version()) ? replace_engine() : "it is not MPICH 4.0 over UCX";
+  runtime.engine_ = !why_not;
   if (why_not) log_info_once("engine", "the MPI library packs the fragments of its messages itself: %s", why_not);
 } catch (...) {  // no memory
 }

@@ -49,7 +49,11 @@ bool Plan::may_be_split(Distance distance) const noexcept {
 Plan::Possible Plan::possible(CallKind kind, Distance distance, Packing packing) const noexcept {
   if (!is_message(kind)) return {false, true};
   const RuntimeOptions& options = runtime().options();
-  const bool pack = !contiguous() && shape_.bytes <= options.pack_limit && packing != Packing::never &&
+  // Where the engine packs, nothing else does, not even what the engine can't: how UCX cuts a packed message depends on
+  // its settings, and a receiver that unpacks by the library may then get a part of an element of any size (8 bytes
+  // with UCX_MM_SEG_SIZE=1001, 16 with UCX_RNDV_THRESH=inf).
+  const bool by_engine = runtime().has_engine() && distance != Distance::self;
+  const bool pack = !contiguous() && shape_.bytes <= options.pack_limit && packing != Packing::never && !by_engine &&
                     !(is_sending(kind) && may_be_split(distance));
   return {can_respell(*layout_, leaf_, leaf_size_), pack};
 }

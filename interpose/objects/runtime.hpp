@@ -100,6 +100,8 @@ class Runtime {
     return locality_.one_host() ? Distance::node : Distance::network;
   }
 
+  /// True if the fragments of the MPI library's messages are packed by the engine (interpose/engine/).
+  bool has_engine() const noexcept { return engine_; }
   /// True if every rank is known to have the preload and to take part in Bestride's own collectives; the same on all of
   /// them.
   bool all_ranks_take_part() const noexcept { return participants_.all().all_ranks; }
@@ -123,6 +125,7 @@ class Runtime {
   Locality locality_;
   PeerDiscovery peer_discovery_;
   Participants participants_;
+  bool engine_ = false;  ///< written before the first use of a type
   MPI_Comm paranoid_comm_ = MPI_COMM_NULL;
   double start_time_ = 0;
   std::atomic<int> sessions_{0};
