@@ -330,7 +330,7 @@ class Explain(CommandTest):
         text = self.good("explain", "vector(2000, 1, 2, double)", "1")
         self.assertIn("type       vector(2000,1,2,double), count 1\nlayout     2000 x 16 | 8 B\n"
                       "size       16000 B (15.6 KiB) in 2000 blocks\nextent     31992 B from lower bound 0; all elements touch 31992 B", text)
-        self.assertRegex(text, r"  forward  predicted \S+ us\n  respell  predicted [^\n]*\n  pack     predicted ")
+        self.assertRegex(text, r"  forward  predicted \S+ us\n  respell  predicted [^\n]*\n  pack     not possible here\n")
         self.assertEqual(text.count("<- chosen: "), 1)
 
     def test_messages_with_gaps_are_the_engines(self):
