@@ -70,7 +70,7 @@ class Explain(output_test.CommandTest):
         self.assertIn("<- chosen: BESTRIDE_STRATEGY=copy-engine forces it", ways["copy-engine"])
         _, ways = self.device("contiguous(100,double)", BESTRIDE_STRATEGY="pack")
         self.assertNotIn("forces", "".join(ways.values()))
-        self.assertIn("pack     predicted", self.good("explain", "vector(9,1,2,int)", BESTRIDE_STRATEGY="oneshot"))
+        self.assertIn("\n  engine   <- chosen", self.good("explain", "vector(9,1,2,int)", BESTRIDE_STRATEGY="oneshot"))
         done = self.run_command("explain", "int", "--device", BESTRIDE_STRATEGY="oneshott")
         self.assertIn("BESTRIDE_STRATEGY='oneshott' is not one of auto|forward|respell|pack|oneshot", done.stderr)
         self.refused("explain", "int", "--aware")
