@@ -102,6 +102,11 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
                        Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
+  if (leaves_neighbor_call<Tail...>(comm)) {
+    if constexpr (blocking<Tail...>) before_library_collective(comm);
+    return by_library<via, slot>(LibraryForm::as_called, send_buffer, out.counts, out.at, out.types, receive_buffer,
+                                 in.counts, in.at, in.types, comm, tail...);
+  }
   if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_neighbor(
             name(id), NeighborForm::alltoallw,
@@ -111,7 +116,8 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (gpu_runtime_detected() && comm != MPI_COMM_NULL) [[unlikely]]
     runtime().comms.add_valid(comm);
-  CommEntry* known = runtime().comms.find(comm);
+  const bool packs = gpu_runtime_detected() || runtime().options().forced || packed_neighbor_blocks_gain();
+  CommEntry* known = packs ? runtime().comms.find(comm) : nullptr;
   const Neighbours* neighbours = known ? &known->neighbours() : nullptr;
   if (neighbours && !neighbours->known) known = nullptr;
   const Peers to = known ? Peers{neighbours->destinations.size(), neighbours->destinations.data()} : Peers{};

@@ -107,6 +107,12 @@ bool has_short_blocks(const Given& given) noexcept {
 template <Calls& via, auto slot, class Out, class In, class... Tail>
 int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const typename In::Given& in, MPI_Comm comm,
              Tail... tail) {
+  if (leaves_neighbor_call<Tail...>(comm)) {
+    if constexpr (blocking<Tail...>) before_library_collective(comm);
+    return std::apply(
+        [&](auto... arguments) { return by_library<via, slot>(LibraryForm::as_called, arguments..., comm, tail...); },
+        std::tuple_cat(out.arguments(), in.arguments()));
+  }
   [[maybe_unused]] CommEntry* leaving = nullptr;
   if constexpr (blocking<Tail...>)
     if (may_dispatch<via>() && !gpu_runtime_detected() && !reporting() && !runtime().options().forced &&
@@ -129,7 +135,10 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
         std::tuple_cat(out_arguments, in_arguments));
   };
   const Neighbours* neighbours = neighbours_of(comm);
-  const bool may_gain = neighbours && has_arguments(out) && has_arguments(in) &&
+  // With the engine only messages to the rank itself are packed as a whole; here all blocks are, or none.
+  const bool packs = gpu_runtime_detected() || runtime().options().forced ||
+                     (!runtime().has_engine() && packed_neighbor_blocks_gain());
+  const bool may_gain = packs && neighbours && has_arguments(out) && has_arguments(in) &&
                         (find_candidate(out.type) || find_candidate(in.type) || gpu_runtime_detected());
   const int error = exchange_or_forward<Work>(
       may_gain, comm,

@@ -170,6 +170,15 @@ std::optional<int> exchange_now(const char* call, NeighborForm form, const Out& 
 
 }  // namespace dispatch_detail
 
+/// True if a neighbour collective is forwarded whatever its arguments are.
+template <class... Tail>
+bool leaves_neighbor_call(MPI_Comm comm) noexcept {
+  if (gpu_runtime_detected() || reporting() || runtime().options().forced || packed_neighbor_blocks_gain())
+    return false;
+  const CommEntry* const entry = runtime().comms.find(comm);
+  return entry && leaves_neighbors(*entry, blocking<Tail...>);
+}
+
 /// As in dispatch.hpp: the error of the call, or nothing was done. `form`: whose order of blocks counts; any for
 /// allgathers, whose blocks are all alike.
 template <class Out, class In, class... Tail>

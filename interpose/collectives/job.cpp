@@ -23,7 +23,6 @@
 #include "interpose/mpi/yielding_progress.hpp"
 #include "interpose/objects/runtime.hpp"
 #include "interpose/peers/world_topology.hpp"
-#include "perfmodel/profile/machine.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -43,15 +42,7 @@ constinit std::atomic<const Job*> joined{nullptr};
 
 /// `profile`: of this machine and MPI library, or nullptr.
 OneNodeLimits one_node_limits(const MachineProfile* profile) noexcept {
-  static char version[MPI_MAX_LIBRARY_VERSION_STRING];  // too large for a small stack
-  int length = 0;
-  OneNodeLibrary library = OneNodeLibrary::other;
-  try {
-    if (real.Get_library_version(version, &length) == MPI_SUCCESS)
-      library = one_node_library(short_mpi_version(version));
-  } catch (...) {  // no memory: what is safe with any library
-  }
-  const OneNodeLimits built_in = OneNodeLimits::built_in(library);
+  const OneNodeLimits built_in = OneNodeLimits::built_in(runtime().library());
   return profile ? limits_of(profile->one_node, built_in) : built_in;
 }
 

@@ -130,6 +130,14 @@ inline bool leaves_barriers(const CommEntry& entry) noexcept {
   return entry.size() < 2 ||
          (all && may_share_memory(entry) && !entry.collectives.shares_always && !all->settings.one_node.barriers);
 }
+/// True if the limits leave all neighbour collectives of this form to the MPI library. A blocking one would also
+/// prepare the others.
+inline bool leaves_neighbors(const CommEntry& entry, bool blocking) noexcept {
+  const Job* const all = job();
+  if (!all || !may_share_memory(entry) || entry.collectives.shares_always) return false;
+  const OneNodeLimits& limits = all->settings.one_node;
+  return !limits.requests && !(blocking && limits.neighbors);
+}
 /// MPI_Barrier in shared memory. `known`: the communicator's entry, or nullptr. False: nothing was done; the call is
 /// left to the MPI library.
 bool barrier_on_one_node(MPI_Comm comm, CommEntry* known) noexcept;

@@ -73,14 +73,12 @@ double now() noexcept {
 
 }  // namespace
 
-void Lifetime::use_engine(Runtime& runtime) noexcept try {
+void Lifetime::use_engine(Runtime& runtime) noexcept {
   if (runtime.options_.forced) return;  // one of the strategies that change the message
   // With other libraries, not all messages pass the engine.
-  const char* const why_not =
-      built_in_curves_are_of(library_version()) ? replace_engine() : "it is not MPICH 4.0 over UCX";
+  const char* const why_not = runtime.library_known() ? replace_engine() : "it is not MPICH 4.0 over UCX";
   runtime.engine_ = !why_not;
   if (why_not) log_info_once("engine", "the MPI library packs the fragments of its messages itself: %s", why_not);
-} catch (...) {  // no memory
 }
 
 void Lifetime::announce(Runtime& runtime) noexcept {

@@ -111,6 +111,11 @@ inline const Neighbours* neighbours_of(MPI_Comm comm) noexcept {
   return neighbours.known ? &neighbours : nullptr;
 }
 
+/// False if the MPI library takes longer with packed blocks of neighbours than with their datatypes, whatever they gain
+/// as messages: 1.1 to 1.35 times as long with Intel MPI 2021.18 (bench/figures_one_node.md). Other libraries that are
+/// no MPICH were not measured.
+inline bool packed_neighbor_blocks_gain() noexcept { return runtime().library() != OneNodeLibrary::other; }
+
 /// Call before an unchanged call is forwarded because memory is missing. Returns MPI_SUCCESS, or the error, already
 /// raised, if a buffer is device memory that MPI can't access. The given elements of each buffer stand for the whole
 /// buffer.

@@ -16,6 +16,18 @@ constinit RuntimeStorage runtime_storage;
 
 namespace {
 
+const char* full_library_version() noexcept {
+  static char version[MPI_MAX_LIBRARY_VERSION_STRING];  // too large for a small stack
+  int length = 0;
+  return real.Get_library_version(version, &length) == MPI_SUCCESS ? version : "";
+}
+
+OneNodeLibrary find_library() noexcept try {
+  return one_node_library(short_mpi_version(full_library_version()));
+} catch (...) {  // no memory: what is safe with any library
+  return OneNodeLibrary::other;
+}
+
 std::optional<MachineProfile> load_profile(const std::string& path, const char* version) {
   Result<MachineProfile> loaded = MachineProfile::load_for_predictions(path);
   std::string problem;
@@ -85,6 +97,7 @@ RuntimeOptions RuntimeOptions::from_settings() {
 Runtime::Runtime()
     : pool(Settings::get().size("BESTRIDE_POOL_LIMIT")),
       options_(RuntimeOptions::from_settings()),
+      library_(find_library()),
       contiguous_(find_contiguous_rule(*this, options_)) {
   insert_pair_types();
 }
@@ -92,17 +105,13 @@ Runtime::Runtime()
 const MachineProfile* Runtime::loaded_profile() const noexcept {
   try {
     std::call_once(profile_read_, [this] {
-      static char version[MPI_MAX_LIBRARY_VERSION_STRING];  // too large for a small stack
-      int length = 0;
-      real.Get_library_version(version, &length);
-      library_known_ = built_in_curves_are_of(short_mpi_version(version));
       const std::string path = find_profile_path();
       if (path.empty()) return;
       bool read = false;
       on_own_stack([&]() noexcept {
         const FloatEnvironment floats;
         try {
-          loaded_ = load_profile(path, version);
+          loaded_ = load_profile(path, full_library_version());
           read = true;
         } catch (...) {
         }
@@ -115,15 +124,10 @@ const MachineProfile* Runtime::loaded_profile() const noexcept {
   return loaded_ ? &*loaded_ : nullptr;
 }
 
-bool Runtime::library_known() const noexcept {
-  loaded_profile();
-  return library_known_;
-}
-
 Chooser Runtime::chooser() const noexcept {
   const MachineProfile* const loaded = loaded_profile();
   const FloatEnvironment floats;  // the built-in profile may be computed now
-  return Chooser(loaded ? *loaded : MachineProfile::built_in(), Chooser::default_margin, library_known_);
+  return Chooser(loaded ? *loaded : MachineProfile::built_in(), Chooser::default_margin, library_known());
 }
 
 void Runtime::insert_pair_types() noexcept {

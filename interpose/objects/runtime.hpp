@@ -26,6 +26,7 @@
 #include "interpose/report/tally.hpp"
 #include "model/processor_groups.hpp"
 #include "perfmodel/choose/chooser.hpp"
+#include "perfmodel/collective/one_node.hpp"
 #include "perfmodel/profile/profile.hpp"
 
 namespace bestride::inline interpose {
@@ -72,8 +73,10 @@ class Runtime {
   /// The machine's profile; nullptr: there is none that is valid, which rank 0 reports. Read at the first call, because
   /// that takes 6 ms and many programs never need it.
   const MachineProfile* loaded_profile() const noexcept;
-  /// False if the built-in profile was measured with another MPI library. Of a process, the same at every call.
-  bool library_known() const noexcept;
+  /// The MPI library, as far as what is built in distinguishes it.
+  OneNodeLibrary library() const noexcept { return library_; }
+  /// False if the built-in profile was measured with another MPI library.
+  bool library_known() const noexcept { return library() == OneNodeLibrary::mpich_4_0; }
   /// For predictions by that profile, else by the built-in one.
   Chooser chooser() const noexcept;
   const Locality& locality() const noexcept { return locality_; }
@@ -118,9 +121,9 @@ class Runtime {
   void forget_handles() noexcept;
 
   RuntimeOptions options_;
+  const OneNodeLibrary library_;
   mutable std::once_flag profile_read_;
   mutable std::optional<MachineProfile> loaded_;
-  mutable bool library_known_ = false;  ///< valid after profile_read_
   ContiguousRule contiguous_;
   Locality locality_;
   PeerDiscovery peer_discovery_;

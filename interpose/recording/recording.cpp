@@ -181,7 +181,7 @@ std::uint32_t Recording::count_at_new_peer(CallMemo& memo, CallMemo::Direction d
 
 void Recording::end_timed(ThreadRecorder& thread, SiteRecord& site, bool timed_end) noexcept {
   thread.timed = false;
-  sites.add_time(site, thread.end(timed_end || (thread.calls & 15) == 0 ? ticks() : 1));
+  sites.add_time(site, thread.end(timed_end || thread.draw() >> 60 == 0 ? ticks() : 1));
 }
 
 void Recording::activate(std::uint64_t handle, std::uint64_t now) noexcept {

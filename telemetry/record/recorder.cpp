@@ -10,6 +10,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/launcher_rank.hpp"
 #include "base/message.hpp"
@@ -177,23 +178,22 @@ void Recorder::stop_in_child() noexcept {
 void ThreadRecorder::begin_timed() noexcept {
   latest = ticks();
   timed = true;
-  if (calls % Recorder::check_period == 0) Recorder::get().check_rate(*this);
+  next_timed = calls + 1 + ((draw() >> 32) * (2 * sampling + 1) >> 32);
+  if (calls - checked_at >= Recorder::check_period || checked == 0) Recorder::get().check_rate(*this);
 }
 
 void Recorder::check_rate(ThreadRecorder& thread) noexcept {
   constexpr double most = 0.004;
   constexpr std::uint64_t most_sampling = 63;
   const std::uint64_t now = ticks();
-  if (thread.checked == 0) {
-    thread.checked = now;
-    return;
-  }
-  const double share = check_period * ticks_per_record_ / static_cast<double>(now - thread.checked + 1);
-  thread.checked = now;
+  const std::uint64_t calls = thread.calls - std::exchange(thread.checked_at, thread.calls);
+  const std::uint64_t before = std::exchange(thread.checked, now);
+  if (before == 0) return;
+  const double share = static_cast<double>(calls) * ticks_per_record_ / static_cast<double>(now - before + 1);
   const auto limit = [&](double part) { return share > part * most * static_cast<double>(thread.sampling + 1); };
   // Upwards at once, because a program may make its calls within a millisecond; downwards slowly.
   while (limit(1) && thread.sampling < most_sampling) thread.sampling = 2 * thread.sampling + 1;
-  if (thread.calls % (16 * check_period) == 0 && !limit(0.25)) thread.sampling /= 2;
+  if (++thread.checks % 16 == 0 && !limit(0.25)) thread.sampling /= 2;
   if (RecordFile* const known = file()) known->header.sampling.set(static_cast<std::uint32_t>(thread.sampling + 1));
 }
 

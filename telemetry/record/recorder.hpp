@@ -30,23 +30,27 @@ struct ThreadRecorder {
   // What each call needs is in one cache line.
   alignas(64) std::uint32_t gate = 0;
   std::uint8_t slot = 0;
-  bool timed = false;          ///< the counter was read when the call in progress began
-  std::uint64_t mask = 0;      ///< ring size - 1
-  std::uint64_t calls = 0;     ///< begun
-  std::uint64_t sampling = 0;  ///< a call is timed if calls & sampling == 0: 0, 1, 3, 7, ...
-  std::uint64_t latest = 0;    ///< the last reading of the tick counter
+  bool timed = false;            ///< the counter was read when the call in progress began
+  std::uint64_t mask = 0;        ///< ring size - 1
+  std::uint64_t calls = 0;       ///< begun
+  std::uint64_t next_timed = 0;  ///< `calls` before the next call that is timed
+  std::uint64_t latest = 0;      ///< the last reading of the tick counter
   CallRecord* ring = nullptr;
   CallRecord* call = nullptr;  ///< the last one
   ThreadRecord* record = nullptr;
   unsigned char* wait_list = nullptr;  ///< in the record file
   std::size_t wait_list_bytes = 0;
+  std::uint64_t sampling = 0;    ///< on average one of sampling + 1 calls is timed: 0, 1, 3, 7, ...
+  std::uint64_t random = 1;      ///< state of draw()
   std::uint64_t checked = 0;     ///< ticks when the rate of calls was last checked; 0: not yet
+  std::uint64_t checked_at = 0;  ///< `calls` then
+  std::uint32_t checks = 0;      ///< of the rate, so far
   std::uint64_t polled_at = 0;   ///< `calls` at the last polling call that found nothing
   std::uint64_t noted_poll = 0;  ///< poll_key() of the last one that was noted
   std::uint32_t polls_left = 0;  ///< before they are noted
 
   /// The next call is to be timed.
-  bool times_next() const noexcept { return (calls & sampling) == 0; }
+  bool times_next() const noexcept { return calls >= next_timed; }
   /// Begins the record of a call; the gate is closed.
   [[gnu::always_inline]] void begin(const CallFacts& facts) noexcept {
     if (times_next()) [[unlikely]]
@@ -77,6 +81,9 @@ struct ThreadRecorder {
     record->last_left.set(now);
     return now - call->entered.get();
   }
+  /// The next random number, whose high bits are good. Which calls are timed is random, since programs repeat sequences
+  /// of calls: at equal distances one place could be timed always and another never.
+  std::uint64_t draw() noexcept { return random = random * 6364136223846793005u + 1442695040888963407u; }
   /// The thread has left the call in progress without returning from it.
   void abandon() noexcept {
     timed = false;
@@ -154,7 +161,7 @@ class Recorder {
   /// Disables recording in this process: a forked child, which shares its parent's mapping but is no rank.
   void stop_in_child() noexcept;
 
-  /// The rate of calls is checked once in so many.
+  /// The rate of calls is checked after so many.
   static constexpr std::uint64_t check_period = 256;
   /// Sets sampling so that the readings take at most 0.4 % of the thread's time.
   void check_rate(ThreadRecorder& thread) noexcept;

@@ -109,14 +109,33 @@ TEST_F(ThreadInRing, TheRingKeepsTheLastCalls) {
 }
 
 TEST_F(ThreadInRing, ASampledCallHasTheLastReading) {
-  thread_.sampling = 3;
   thread_.begin({});
+  thread_.next_timed = 3;
   EXPECT_TRUE(std::exchange(thread_.timed, false));
   thread_.end(ticks());
   const std::uint64_t last = thread_.latest;
   thread_.begin({});
   EXPECT_FALSE(thread_.timed);
   EXPECT_EQ(file_->call(0, 1).entered.get(), last);
+}
+
+// Programs repeat sequences of calls. Every place in such a sequence must be timed.
+TEST_F(ThreadInRing, EveryPlaceInASequenceOfCallsIsTimed) {
+  for (std::uint64_t sampling : {1, 3, 7, 15, 31, 63})
+    for (std::uint64_t length : {2, 3, 4, 7, 8, 9, 16, 32}) {
+      std::vector<int> timed(length);
+      const std::uint64_t repetitions = 64 * (sampling + 1);
+      for (std::uint64_t i = 0; i < repetitions * length; ++i) {
+        thread_.sampling = sampling;
+        thread_.begin({});
+        timed[i % length] += std::exchange(thread_.timed, false);
+        thread_.end(1);
+      }
+      for (const int each : timed) {
+        EXPECT_GT(each, 32) << sampling << ' ' << length;
+        EXPECT_LT(each, 128) << sampling << ' ' << length;
+      }
+    }
 }
 
 TEST_F(RecordWriter, ARequestIsFoundUntilItIsComplete) {
