@@ -24,10 +24,11 @@ void print(const Case& one, const char* what, const Timing& timing) {
   std::printf(
       "{\"case\": \"%s%s\", \"family\": \"%s\", \"bytes\": %td, \"block\": %.1f, \"typed_us\": %.4f, "
       "\"typed_fastest_us\": %.4f, "
-      "\"contiguous_us\": %.4f, "
+      "\"contiguous_us\": %.4f, \"by_hand_us\": %.4f, "
       "\"samples\": %d, \"right\": %s}\n",
       one.name.c_str(), what, one.family.c_str(), timing.payload, timing.block, timing.typed_us,
-      timing.typed_fastest_us, timing.contiguous_us, timing.samples, timing.right ? "true" : "false");
+      timing.typed_fastest_us, timing.contiguous_us, timing.by_hand_us, timing.samples,
+      timing.right ? "true" : "false");
   std::fflush(stdout);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/median.hpp"
+#include "by_hand.hpp"
 
 namespace messages {
 namespace {
@@ -26,26 +27,54 @@ struct End {
   void* receive;
   int receive_count;
   MPI_Datatype receive_type;
+
+  void send_to(int peer) const { MPI_Send(send, send_count, send_type, peer, 0, MPI_COMM_WORLD); }
+  void receive_from(int peer) const {
+    MPI_Recv(receive, receive_count, receive_type, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
 };
 
-void round_trips(const End& end, int rank, int count) {
+/// The same with packing and unpacking by hand, through two contiguous buffers.
+struct HandEnd {
+  const ByHand& pack;
+  const unsigned char* sent;
+  unsigned char* packed;
+  const ByHand& unpack;
+  unsigned char* received;
+  unsigned char* arrived;
+  const End& flat;
+
+  void send_to(int peer) const {
+    pack.pack(packed, sent);
+    flat.send_to(peer);
+  }
+  void receive_from(int peer) const {
+    flat.receive_from(peer);
+    unpack.unpack(received, arrived);
+  }
+};
+
+template <class AnyEnd>
+void round_trips(const AnyEnd& end, int rank, int count) {
   for (int trip = 0; trip < count; ++trip)
     for (const int turn : {0, 1}) {
       if (turn == rank)
-        MPI_Send(end.send, end.send_count, end.send_type, 1 - rank, 0, MPI_COMM_WORLD);
+        end.send_to(1 - rank);
       else
-        MPI_Recv(end.receive, end.receive_count, end.receive_type, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        end.receive_from(1 - rank);
     }
 }
 
-double seconds_for(const End& end, int rank, int count) {
+template <class AnyEnd>
+double seconds_for(const AnyEnd& end, int rank, int count) {
   const double start = MPI_Wtime();
   round_trips(end, rank, count);
   return MPI_Wtime() - start;
 }
 
 /// Round trips per sample, enough for the resolution of the clock. Rank 0 decides.
-int trips_per_sample(const End& end, int rank) {
+template <class AnyEnd>
+int trips_per_sample(const AnyEnd& end, int rank) {
   constexpr int first = 4;
   constexpr double wanted_s = 20e-6;
   round_trips(end, rank, first);
@@ -96,6 +125,7 @@ Timing measure(const Case& chosen, double seconds) {
   const End typed = {sent.data() + margin,     message.send_count,    message.send.type(),
                      received.data() + margin, message.receive_count, message.receive.type()};
   timing.right = arrives_whole(message, sent, received, typed, rank);
+  const ByHand pack(message.send, message.send_count), unpack(message.receive, message.receive_count);
   message.send.forget_blocks();
   message.receive.forget_blocks();
   if (seconds <= 0) return timing;
@@ -104,17 +134,23 @@ Timing measure(const Case& chosen, double seconds) {
   const End flat = {flat_sent.data(),     int(timing.payload), MPI_BYTE,
                     flat_received.data(), int(timing.payload), MPI_BYTE};
 
-  // Typed and contiguous messages take turns in short runs, so that other load affects both.
+  const HandEnd hand = {
+      pack, sent.data() + margin, flat_sent.data(), unpack, received.data() + margin, flat_received.data(), flat};
+
+  // The kinds of messages take turns in short runs, so that other load affects all.
   constexpr int run = 8;
-  const int typed_trips = trips_per_sample(typed, rank), flat_trips = trips_per_sample(flat, rank);
-  std::vector<double> typed_s, flat_s;
+  std::vector<double> typed_s, flat_s, hand_s;
+  const auto measure_run = [rank](const auto& end, int trips, std::vector<double>* into) {
+    round_trips(end, rank, 1);
+    for (int sample = 0; sample < run; ++sample) into->push_back(seconds_for(end, rank, trips) / trips / 2);
+  };
+  const int typed_trips = trips_per_sample(typed, rank), flat_trips = trips_per_sample(flat, rank),
+            hand_trips = trips_per_sample(hand, rank);
   const double start = MPI_Wtime();
   for (int more = 1; more;) {
-    round_trips(typed, rank, 1);
-    for (int sample = 0; sample < run; ++sample)
-      typed_s.push_back(seconds_for(typed, rank, typed_trips) / typed_trips / 2);
-    round_trips(flat, rank, 1);
-    for (int sample = 0; sample < run; ++sample) flat_s.push_back(seconds_for(flat, rank, flat_trips) / flat_trips / 2);
+    measure_run(typed, typed_trips, &typed_s);
+    measure_run(flat, flat_trips, &flat_s);
+    measure_run(hand, hand_trips, &hand_s);
     more = MPI_Wtime() - start < seconds;
     MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
@@ -122,6 +158,7 @@ Timing measure(const Case& chosen, double seconds) {
   timing.typed_us = bestride::median_of(typed_s) * 1e6;
   timing.typed_fastest_us = *std::min_element(typed_s.begin(), typed_s.end()) * 1e6;
   timing.contiguous_us = bestride::median_of(flat_s) * 1e6;
+  timing.by_hand_us = bestride::median_of(hand_s) * 1e6;
   return timing;
 }
 

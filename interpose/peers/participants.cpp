@@ -103,10 +103,11 @@ void Participants::meet(int rank, int ranks) noexcept {
     if (child >= 0) send(child, answer);
   all_ = {answer.all_ranks != 0, answer.reporting != 0};
   if (rank == 0 && answer.missing >= 0 && wanted_.all_ranks)
-    warn_once("participants",
-              "rank %d does not take part (no preload there, BESTRIDE_DISABLE, or other settings): collectives over "
-              "several nodes are left to the MPI library",
-              answer.missing);
+    warn_once(
+        "participants",
+        "rank %d does not take part (no preload there, BESTRIDE_DISABLE, other settings, or the mpiexec of another "
+        "MPI library): collectives are left to the MPI library",
+        answer.missing);
 }
 
 }  // namespace bestride::inline interpose
