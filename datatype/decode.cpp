@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "datatype/build.hpp"
@@ -180,17 +181,25 @@ class Decoder {
     std::int64_t integer() {
       return integer_ < contents_.integers().size() ? contents_.integers()[integer_++] : fail();
     }
-    std::vector<std::int64_t> counts(std::int64_t n) { return many(n, &Reader::count); }
-    std::vector<std::int64_t> addresses(std::int64_t n) { return many(n, &Reader::address); }
-    std::vector<std::int64_t> integers(std::int64_t n) { return many(n, &Reader::integer); }
+    std::vector<std::int64_t> counts(std::int64_t n) {
+      return contents_.large() ? many(n, contents_.counts(), &large_) : integers(n);
+    }
+    std::vector<std::int64_t> addresses(std::int64_t n) {
+      return contents_.large() ? many(n, contents_.counts(), &large_) : many(n, contents_.addresses(), &address_);
+    }
+    std::vector<std::int64_t> integers(std::int64_t n) { return many(n, contents_.integers(), &integer_); }
     bool good() const { return good_; }
 
    private:
-    std::vector<std::int64_t> many(std::int64_t n, std::int64_t (Reader::*one)()) {
-      std::vector<std::int64_t> all;
-      if (n > 0) all.reserve(static_cast<std::size_t>(n));
-      for (std::int64_t i = 0; i < n && good_; ++i) all.push_back((this->*one)());
-      return all;
+    template <class Given>
+    std::vector<std::int64_t> many(std::int64_t n, const std::vector<Given>& given, std::size_t* next) {
+      const std::size_t count = n > 0 ? static_cast<std::size_t>(n) : 0;
+      if (count > given.size() - *next) {
+        fail();
+        return {};
+      }
+      const auto first = given.begin() + static_cast<std::ptrdiff_t>(std::exchange(*next, *next + count));
+      return {first, first + static_cast<std::ptrdiff_t>(count)};
     }
     std::int64_t large() {
       return large_ < contents_.counts().size() ? static_cast<std::int64_t>(contents_.counts()[large_++]) : fail();

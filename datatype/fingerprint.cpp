@@ -96,15 +96,17 @@ Fingerprint list_fingerprint(std::span<const std::int64_t> offsets, std::span<co
                              std::int64_t block_length) noexcept {
   // Horner's rule from the last block to the first: H = block + r^length * rest.
   Fingerprint total;
-  std::int64_t length = 0;
-  Sums a, b;
+  // Lists have few lengths, in any order.
+  struct Known {
+    std::int64_t length = 0;
+    Sums a, b;
+  };
+  Known recent[8];
   for (std::size_t i = offsets.size(); i-- > 0;) {
-    const std::int64_t here = lengths.empty() ? block_length : lengths[i];
-    if (here != length) {
-      length = here;
-      a = byte_sums(table_a, length);
-      b = byte_sums(table_b, length);
-    }
+    const std::int64_t length = lengths.empty() ? block_length : lengths[i];
+    Known& known = recent[static_cast<std::uint64_t>(length) / 4 % 8];
+    if (known.length != length) known = {length, byte_sums(table_a, length), byte_sums(table_b, length)};
+    const auto& [same, a, b] = known;
     const std::uint64_t offset = residue(offsets[i]);
     total.a = add(add(multiply(offset, a.geometric), a.weighted), multiply(a.power, total.a));
     total.b = add(add(multiply(offset, b.geometric), b.weighted), multiply(b.power, total.b));

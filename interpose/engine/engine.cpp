@@ -2,6 +2,7 @@
 #include "interpose/engine/engine.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,10 +33,10 @@ Operations library{};
 
 /// One side of a message, from start to finish.
 struct Message {
-  const Packer* packer = nullptr;
+  std::shared_ptr<ServedType> type;
+  const Packer* packer = nullptr;  ///< nullptr: the library packs, and its time is measured
   std::byte* user = nullptr;
   PlanRef plan;
-  std::shared_ptr<TypeDefinition> definition;
   void* state = nullptr;  ///< of the library's functions: they count the references to the type
   bool compared = false;  ///< with BESTRIDE_PARANOID
   Message* next = nullptr;
@@ -68,42 +69,52 @@ class MessagePool {
 };
 constinit MessagePool messages;
 
-/// What UCX is given as the state of a message: a Message, or, with a mark, the state of the library's functions.
-constexpr std::uintptr_t library_mark = 1;
-void* with_mark(void* state) noexcept {
-  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(state) | library_mark);
+// What UCX is given as the state of a message: a Message; or, with a mark, the state of the library's functions, or
+// with both marks a Message that measures them.
+constexpr std::uintptr_t library_mark = 1, measured_mark = 2;
+void* with_marks(void* state, std::uintptr_t marks) noexcept {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(state) | marks);
 }
-bool is_library_state(const void* state) noexcept {
-  return (reinterpret_cast<std::uintptr_t>(state) & library_mark) != 0;
+bool has_mark(const void* state, std::uintptr_t mark) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(state) & mark) != 0;
 }
-void* without_mark(void* state) noexcept {
-  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(state) & ~library_mark);
+void* without_marks(void* state) noexcept {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(state) & ~(library_mark | measured_mark));
 }
-Message& message_of(void* state) noexcept { return *static_cast<Message*>(state); }
+Message& message_of(void* state) noexcept { return *static_cast<Message*>(without_marks(state)); }
 
-const ElementSizes& elements_of(const Message& message) noexcept { return message.definition->decoded().elements; }
+const ElementSizes& elements_of(const Message& message) noexcept {
+  return message.type->definition->decoded().elements;
+}
 
+/// nullptr: no memory.
+Message* begin(std::shared_ptr<ServedType> type) noexcept {
+  Message* const message = messages.take();
+  if (message) message->type = std::move(type);
+  return message;
+}
 /// nullptr: the library's functions do it.
 Message* begin(void* context, const void* buffer, std::size_t count) noexcept {
-  std::shared_ptr<TypeDefinition> definition = runtime().served.find(context);
-  if (!definition || count == 0) return nullptr;
-  Plan* const plan = find_plan(*definition, static_cast<std::int64_t>(count));
+  std::shared_ptr<ServedType> type = runtime().served.find(context);
+  if (!type || count == 0) return nullptr;
+  if (!type->definition) return begin(std::move(type));
+  Plan* const plan = find_plan(*type->definition, static_cast<std::int64_t>(count));
   if (!plan || !plan->layout() || !address_is_plausible(buffer, *plan->layout())) return nullptr;
   if (gpu_runtime_detected() && locate_buffer(buffer, plan->layout()).needs_device) return nullptr;
   const Packer* const packer = plan->packer();
-  Message* const message = packer ? messages.take() : nullptr;
+  Message* const message = packer ? begin(std::move(type)) : nullptr;
   if (!message) return nullptr;
   message->packer = packer;
   message->user = static_cast<std::byte*>(const_cast<void*>(buffer));
   message->plan = PlanRef(plan);
-  message->definition = std::move(definition);
   return message;
 }
 
 void* start(void* context, const void* buffer, std::size_t count, void* state) noexcept {
   Message* const message = begin(context, buffer, count);
-  if (!message) return with_mark(state);
+  if (!message) return with_marks(state, library_mark);
   message->state = state;
+  if (!message->packer) return with_marks(message, library_mark | measured_mark);
   message->compared = runtime().options().paranoid;
   return message;
 }
@@ -124,13 +135,26 @@ bool is_compared(const Message& message, std::size_t offset, std::size_t bytes) 
   return begins(offset) && begins(offset + bytes);
 }
 
+/// call(state of the library's functions), for a message that has the library's mark.
+template <class Call>
+auto by_library(void* state, const Call& call) {
+  if (!has_mark(state, measured_mark)) return call(without_marks(state));
+  using Clock = std::chrono::steady_clock;
+  const Message& message = message_of(state);
+  const Clock::time_point begun = Clock::now();
+  const auto result = call(message.state);
+  message.type->library_ns.fetch_add(std::chrono::nanoseconds(Clock::now() - begun).count(), std::memory_order_relaxed);
+  return result;
+}
+
 std::size_t packed_size(void* state) {
-  if (is_library_state(state)) return library.packed_size(without_mark(state));
+  if (has_mark(state, library_mark)) return by_library(state, library.packed_size);
   return static_cast<std::size_t>(message_of(state).packer->size());
 }
 /// `most` may be SIZE_MAX: with UCX's newer protocols, which ask for a whole short message.
 std::size_t pack(void* state, std::size_t offset, void* destination, std::size_t most) {
-  if (is_library_state(state)) return library.pack(without_mark(state), offset, destination, most);
+  if (has_mark(state, library_mark))
+    return by_library(state, [&](void* theirs) { return library.pack(theirs, offset, destination, most); });
   const Message& message = message_of(state);
   const auto first = static_cast<std::int64_t>(offset);
   std::int64_t last = message.packer->size();
@@ -144,7 +168,8 @@ std::size_t pack(void* state, std::size_t offset, void* destination, std::size_t
   return bytes;
 }
 Status unpack(void* state, std::size_t offset, const void* source, std::size_t bytes) {
-  if (is_library_state(state)) return library.unpack(without_mark(state), offset, source, bytes);
+  if (has_mark(state, library_mark))
+    return by_library(state, [&](void* theirs) { return library.unpack(theirs, offset, source, bytes); });
   const Message& message = message_of(state);
   const auto first = static_cast<std::int64_t>(offset);
   message.packer->unpack_range(message.user, source, first, first + static_cast<std::int64_t>(bytes));
@@ -153,11 +178,12 @@ Status unpack(void* state, std::size_t offset, const void* source, std::size_t b
   return success;
 }
 void finish(void* state) {
-  if (is_library_state(state)) return library.finish(without_mark(state));
+  if (has_mark(state, library_mark) && !has_mark(state, measured_mark)) return library.finish(without_marks(state));
   Message& message = message_of(state);
   library.finish(message.state);
+  message.packer = nullptr;
   message.plan = PlanRef();
-  message.definition.reset();
+  message.type.reset();
   messages.give_back(&message);
 }
 

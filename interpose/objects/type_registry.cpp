@@ -28,6 +28,7 @@ constexpr std::int64_t define_at_first_use = 512;
 /// A type whose constructors have too many arguments for a key, such as a long index list, is decoded once its messages
 /// have moved this many bytes for each argument, and at this use at the latest (docs/decisions/new_index_lists.md).
 constexpr std::int64_t decode_from_bytes_an_argument = 512;
+constexpr std::int64_t decode_from_ns_an_argument = 90;
 constexpr int decode_at_use = 64;
 
 constinit SpareMemory spare_type;
@@ -112,6 +113,9 @@ bool TypeEntry::worth_decoding(std::int64_t count) noexcept {
   if (++uses_ >= decode_at_use || this->bytes() < 0 ||
       __builtin_mul_overflow(count, std::int64_t{this->bytes()}, &bytes))
     return true;
+  if (!measured_ && context_) measured_ = runtime().served.measure(context_);
+  if (measured_ && measured_->library_ns.load(std::memory_order_relaxed) / decode_from_ns_an_argument >= arguments_)
+    return true;
   return __builtin_add_overflow(moved_, bytes, &moved_) || moved_ / decode_from_bytes_an_argument >= arguments_;
 }
 
@@ -158,7 +162,7 @@ LayoutPtr TypeEntry::layout(std::int64_t count) noexcept try {
 
 void TypeEntry::stop_serving() noexcept {
   // A persistent request may be started after its type was freed.
-  if (served() && !reused_.load(std::memory_order_relaxed)) runtime().served.forget(context_);
+  if ((served() || measured_) && !reused_.load(std::memory_order_relaxed)) runtime().served.forget(context_);
 }
 
 void TypeEntry::serve_again() noexcept {
@@ -188,6 +192,7 @@ bool TypeEntry::is_current() noexcept try {
     first_count_ = 0;
     uses_ = 0;
     moved_ = 0;
+    measured_.reset();
     arguments_ = 0;
     return true;
   }

@@ -34,6 +34,7 @@
 #include "interpose/objects/committed_marks.hpp"
 #include "interpose/objects/plan.hpp"
 #include "interpose/objects/predefined_types.hpp"
+#include "interpose/objects/served_types.hpp"
 #include "interpose/objects/type_definition.hpp"
 
 namespace bestride::inline interpose {
@@ -125,7 +126,8 @@ class TypeEntry {
   bool at_once() const noexcept;
   /// True for a first use that gets no plan, unless another type with the same definition had one.
   bool small(std::int64_t count) noexcept;
-  /// True once messages of a type with many arguments have moved so much, with this one, that decoding it may pay.
+  /// True once messages of a type with many arguments have moved so much, with this one, or have taken so long that
+  /// decoding it may pay.
   bool worth_decoding(std::int64_t count) noexcept;
   /// The library has registered the type again.
   void set_context(void* context) noexcept;
@@ -151,9 +153,10 @@ class TypeEntry {
   std::atomic<std::int64_t> respell_from_{std::numeric_limits<std::int64_t>::max()};
   std::atomic<std::uint64_t> left_{0};  ///< count << left_bits | one bit per message kind and distance
   std::atomic<bool> reused_{false};
-  std::int64_t first_count_ = 0;  ///< of a small message, before there is a definition
-  int uses_ = 0;                  ///< of a type with many arguments, before it is decoded
-  std::int64_t moved_ = 0;        ///< bytes in these uses
+  std::int64_t first_count_ = 0;                ///< of a small message, before there is a definition
+  int uses_ = 0;                                ///< of a type with many arguments, before it is decoded
+  std::int64_t moved_ = 0;                      ///< bytes in these uses
+  std::shared_ptr<const ServedType> measured_;  ///< the library's time for these uses, if the engine can measure it
   const std::uint64_t id_;
   std::int64_t arguments_ = 0;  ///< of the constructors, if they are known to be many; the type has no definition yet
   BriefMutex mutex_;
