@@ -41,6 +41,13 @@ struct TryOptions {
 enum Kind { plain, bestride_kind };
 constexpr const char* kind_names[] = {"plain", "bestride"};
 
+std::string content(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
 /// The files of all runs. Removed at the end, unless the user named the folder or something differs.
 class RunFolder {
  public:
@@ -68,6 +75,7 @@ class RunFolder {
   std::string file(int round, Kind kind, const char* ending) const {
     return path_ + "/" + std::to_string(round + 1) + "." + kind_names[kind] + ending;
   }
+  const std::string& path() const { return path_; }
   const std::string& keep() {
     kept_ = true;
     return path_;
@@ -78,12 +86,31 @@ class RunFolder {
   bool named_, kept_ = false;
 };
 
-std::string content(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
+/// An empty file to which the library adds a byte in a job that it has reached (BESTRIDE_MARK). In the working folder
+/// if possible, which hosts mostly share. A process of another host may write it: open() asks the file server for its
+/// size.
+class Mark {
+ public:
+  explicit Mark(const RunFolder& folder) {
+    for (const std::string& place : {resolved("."), folder.path()}) {
+      path_ = place + "/.bestride-try-XXXXXX";
+      const int descriptor = mkstemp(path_.data());
+      if (descriptor < 0) continue;
+      close(descriptor);
+      return;
+    }
+    fail("can't write '" + path_ + "': " + std::strerror(errno) + "; give --keep another folder");
+  }
+  ~Mark() { unlink(path_.c_str()); }
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+
+  const std::string& path() const { return path_; }
+  bool left() const { return !content(path_).empty(); }
+
+ private:
+  std::string path_;
+};
 
 std::string last_lines(const std::string& text, int lines) {
   std::size_t from = text.size();
@@ -118,7 +145,7 @@ bool says_not_preloaded(const std::string& line) {
 }
 
 /// Ends the command if a run fails.
-void check(const TimedRun& run, Kind kind, int round, const Trial& trial, RunFolder& folder) {
+void check(const TimedRun& run, Kind kind, int round, const Trial& trial, RunFolder& folder, const Mark& mark) {
   if (run.interrupted) finish(run.exit_code);
   const std::string all_errors = content(folder.file(round, kind, ".err"));
   if (kind == bestride_kind && !lines_of(all_errors, says_not_preloaded).empty())
@@ -129,6 +156,11 @@ void check(const TimedRun& run, Kind kind, int round, const Trial& trial, RunFol
     for (const std::string& line :
          lines_of(all_errors, [](const auto& each) { return each.starts_with("bestride: "); }))
       std::fprintf(stderr, "%s\n", line.c_str());
+  if (run.exit_code == 0 && kind == bestride_kind && round == 0 && !mark.left())
+    fail(
+        "no MPI call of the job reached the library, so the job would be compared with itself: the program makes none, "
+        "its MPI library is not supported, or a script or container does not pass LD_PRELOAD on to it; 'bestride "
+        "doctor PROGRAM' checks the program, docs/troubleshooting.md says what passes LD_PRELOAD on");
   if (run.exit_code == 0) return;
   const std::string errors = last_lines(all_errors, 10);
   if (!errors.empty()) std::fprintf(stderr, "%s%s", errors.c_str(), errors.back() == '\n' ? "" : "\n");
@@ -200,15 +232,16 @@ void write_json(const TryOptions& options, const Trial& trial, const PairedCompa
   if (!file.flush()) fail_to_write_json(options);
 }
 
-Environment environment_with(const TryOptions& options, const Installation& installation) {
+Environment environment_with(const TryOptions& options, const Installation& installation, const Mark& mark) {
   Environment set;
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
+  set.emplace_back("BESTRIDE_MARK", mark.path());
   if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", resolved(options.profile));
   return set;
 }
 
 void run_rounds(const TryOptions& options, const std::string& launcher, const std::vector<std::string> (&commands)[2],
-                const Environment (&environments)[2], RunFolder& folder, Trial* trial) {
+                const Environment (&environments)[2], RunFolder& folder, const Mark& mark, Trial* trial) {
   const auto begin = std::chrono::steady_clock::now();
   double longest = 0;
   std::printf("round       plain    Bestride   ratio\n");
@@ -220,7 +253,7 @@ void run_rounds(const TryOptions& options, const std::string& launcher, const st
       const std::string output = folder.file(round, kind, ".out");
       const TimedRun run =
           run_timed(launcher, commands[kind], environments[kind], output, folder.file(round, kind, ".err"));
-      check(run, kind, round, *trial, folder);
+      check(run, kind, round, *trial, folder, mark);
       seconds[kind] = run.seconds;
       trial->outputs[kind].push_back(content(output));
     }
@@ -243,14 +276,16 @@ void try_job(const TryOptions& options) {
     fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
   if (!options.json.empty() && !std::ofstream(options.json, std::ios::app))
     fail_to_write_json(options);  // before the runs
-  Environment environments[2] = {{{"LD_PRELOAD", preload_without_bestride()}}, environment_with(options, installation)};
+  RunFolder folder(options.keep);
+  const Mark mark(folder);
+  Environment environments[2] = {{{"LD_PRELOAD", preload_without_bestride()}},
+                                 environment_with(options, installation, mark)};
   std::vector<std::string> commands[2] = {options.command, options.command};
   for (const std::string& note : prepare_launcher(commands[bestride_kind], environments[bestride_kind]))
     std::fprintf(stderr, "bestride: %s\n", note.c_str());
 
-  RunFolder folder(options.keep);
   Trial trial;
-  run_rounds(options, launcher, commands, environments, folder, &trial);
+  run_rounds(options, launcher, commands, environments, folder, mark, &trial);
   const PairedComparison found = compare(trial.rounds);
   const OutputDifference output = compare_outputs(trial.outputs[plain], trial.outputs[bestride_kind]);
   std::printf("\nratio   %.2f, quartiles %.2f to %.2f: %s\noutput  %s\n", found.ratio, found.quartiles[0],

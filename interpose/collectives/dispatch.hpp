@@ -332,6 +332,9 @@ DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Da
                                        bool blocking) noexcept;
 /// The same without elements. An operation that is not defined for the type is an error then, too.
 DispatchedReduction reduction_of_nothing(MPI_Op op, MPI_Datatype type) noexcept;
+/// True if such a reduction may go through the hierarchy wherever the order of its operations is known or permitted.
+bool possible_in_some_order(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
+                            bool blocking) noexcept;
 
 /// MPI_Allreduce or MPI_Reduce at once: the result of carry_out_at_once(). `order`: of the MPI library, or nullptr.
 inline std::optional<int> reduce_at_once(Rounds& rounds, OneNode& node, const ReductionCall& call,
