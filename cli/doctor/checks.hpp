@@ -12,6 +12,8 @@ namespace bestride::inline cli {
 
 /// The preload library and its backends exist and have this command's version.
 void check_installation(Findings& findings, const Installation& installation);
+/// LD_PRELOAD of this environment: its libraries can be loaded, and none is another installation's.
+void check_preload(Findings& findings, const Installation& installation);
 /// mpiexec or srun in PATH. Returns which MPI it belongs to.
 LauncherKind check_launcher(Findings& findings);
 /// The MPI libraries that the dynamic linker finds, if no program that names one is given. Returns the version text of

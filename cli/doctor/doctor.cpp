@@ -46,6 +46,7 @@ void doctor(const DoctorOptions& options) {
   Settings::get_silently();  // check_settings() reports errors in the settings
   const Installation installation = Installation::find();
   check_installation(findings, installation);
+  check_preload(findings, installation);
   const LauncherKind launcher = check_launcher(findings);
   std::string mpi;
   if (options.job.empty()) {

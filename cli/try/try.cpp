@@ -272,8 +272,11 @@ void try_job(const TryOptions& options) {
   const Installation installation = Installation::find();
   if (const std::string why = installation.why_no_preload(); !why.empty()) fail(why);
   const std::string launcher = find_program(options.command[0]);
-  if (launcher.empty())
-    fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
+  if (launcher.empty()) {
+    bool exists = false;
+    const std::string why = why_no_program(options.command[0], &exists);
+    fail("can't run '" + options.command[0] + "': " + why, exists ? exit_no_program : exit_not_found);
+  }
   if (!options.json.empty() && !std::ofstream(options.json, std::ios::app))
     fail_to_write_json(options);  // before the runs
   RunFolder folder(options.keep);

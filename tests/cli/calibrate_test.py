@@ -81,7 +81,7 @@ class CalibrateTest(unittest.TestCase):
 
     def test_says_beforehand_that_it_cant_write(self):
         for named, why in (("/proc/nothing/profile.json", "can't create the folder of BESTRIDE_PROFILE='/proc/nothing/profile.json': "),
-                           ("/dev/null", "BESTRIDE_PROFILE='/dev/null' is no regular file; choose another file with --output"),
+                           ("/dev/null", "can't write BESTRIDE_PROFILE='/dev/null': it is no regular file; choose another file with --output"),
                            ("/proc/profile.json", "can't write BESTRIDE_PROFILE='/proc/profile.json': "),
                            (self.folder, "is a folder")):
             done = subprocess.run([COMMAND, "calibrate", "--mpiexec", MPIEXEC], env={**os.environ, "BESTRIDE_PROFILE": named}, text=True, capture_output=True,

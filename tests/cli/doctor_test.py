@@ -129,7 +129,9 @@ class Doctor(CommandTest):
 
     def test_what_is_no_program(self):
         self.assertIn("problem  program   there is no program 'nowhere' that can be run", self.findings("nowhere", code=1))
-        self.assertIn("problem  program   there is no program '/tmp' that can be run", self.findings("/tmp", code=1))
+        self.assertIn("problem  program   '/tmp' can't be run: it is a folder; name the program in it\n", self.findings("/tmp", code=1))
+        data = self.write("data", "")
+        self.assertIn(f"problem  program   '{data}' can't be run: you have no permission to execute it; 'chmod +x' gives it\n", self.findings(data, code=1))
         broken = self.write("broken", "\x7fELF but not really", 0o755)
         self.assertIn("is not an ELF program", self.findings(broken, code=1))
 
@@ -159,12 +161,13 @@ class Doctor(CommandTest):
 
     def test_python_that_cant_be_started_or_is_broken(self):
         self.python("exit 1", "exit 1")
-        self.assertRegex(self.findings("python3", code=1), r"problem  python    \S+/path/python3 can't be used, also without the library: exit code 1; run '\S+/path/python3 "
-                         r"-c \"from mpi4py import MPI\"' to see why\n")
+        self.assertRegex(self.findings("python3", code=1), r"problem  python    (\S+/path/python3) fails when it imports mpi4py, also without the library: exit code 1; "
+                         r"to see why: \1 -c 'from mpi4py import MPI'\n")
         self.python("echo 'ImportError: libmpi.so.12: cannot open'; exit 4", "exit 4")
         self.assertIn("problem  python    mpi4py can't be imported, also without the library: ImportError: libmpi.so.12: cannot open; mend that first, ",
                       self.findings("python3", code=1))
-        for first_line, missing, more in (("#!/nowhere/bin/python3", "/nowhere/bin/python3", ""), ("#!/usr/bin/env python3.99 -u", "python3.99", ""),
+        for first_line, missing, more in (("#!/nowhere/bin/python3", "/nowhere/bin/python3", ""), ("#!/usr/bin/env python3.99", "python3.99", ""),
+                                          ("#!/usr/bin/env python3 -u", "python3 -u", " (env takes the rest of the line for one name; 'env -S' splits it)"),
                                           ("#!/usr/bin/env -S python3.99 -u", "python3.99", ""), ("#!/bin/sh\r", "/bin/sh\\r", " (the line ends with a carriage return)"),
                                           ("#! /nowhere/sh -e", "/nowhere/sh", "")):
             script = self.write("script", f"{first_line}\n", 0o755)

@@ -148,9 +148,9 @@ class Run(CommandTest):
         job = ["--", "touch", f"{self.prefix}/begun"]
         for option, cause in ((["--metrics", "/proc/none/m"], "'/proc/none/m': No such file or directory; name another file with --metrics"),
                               (["--metrics", f"{self.prefix}/home"], f"'{self.prefix}/home': Is a directory; name another file with --metrics"),
-                              (["--report", "--verdict-folder", "/proc"], "'/proc/bestride-JOB': No such file or directory; name another folder with --verdict-folder"),
-                              (["--watch", "--verdict-folder", "/proc"], "'/proc/bestride-JOB': No such file or directory; name another folder with --verdict-folder")):
-            self.assertEqual(self.refused("run", *option, *job), f"can't write {cause}")
+                              (["--report", "--verdict-folder", "/proc"], "into the folder '/proc': No such file or directory; name another one with --verdict-folder"),
+                              (["--watch", "--verdict-folder", "/proc"], "into the folder '/proc': No such file or directory; name another one with --verdict-folder")):
+            self.assertEqual(self.refused("run", *option, *job), "can't write " + cause)
         for file, cause in (("/proc/none", "No such file or directory"), (f"{self.prefix}/home", "Is a directory")):
             self.assertEqual(self.refused("run", "--report", *job, BESTRIDE_REPORT_FILE=file), f"can't write BESTRIDE_REPORT_FILE='{file}': {cause}; name another file")
         self.assertFalse(os.path.exists(f"{self.prefix}/begun"))
@@ -568,7 +568,8 @@ class Report(CommandTest):
         self.assertIn("\nMPI_Isend           16 x 64 | 8 B                         36 ", self.good("report", whole, *parts))
         self.assertIn("4 ranks", self.good("report", *parts))
         other = self.write("other.json", text)
-        for files in ((whole, other), (whole, whole), (whole, parts[0], other)):
+        self.assertEqual(self.refused("report", whole, whole), f"'{whole}' is given twice; give the parts of one job's report, each once")
+        for files in ((whole, other), (whole, parts[0], other)):
             self.assertEqual(self.refused("report", *files), f"'{files[0]}' and '{files[-1]}' are reports of two jobs, which can't be added up; to compare two jobs, "
                              "give the *.report.json files that 'bestride run --report' wrote of them")
         same_rank = self.write("other.json.1", text)

@@ -138,6 +138,7 @@ class Try(CommandTest):
     def test_bad_usage(self):
         self.assertIn("for example: bestride try mpiexec", self.refused("try"))
         self.assertIn("there is no such program", self.refused("try", "absent-program", code=127))
+        self.assertIn("you have no permission to execute it", self.refused("try", self.write("data", ""), code=126))
         self.assertIn("--rounds: '21' is not a whole number from 1 to 20", self.refused("try", "--rounds", "21", "job"))
         self.job("true")
         self.assertIn("give --keep another", self.run_command("try", "--keep", "/proc/none", "job").stderr)
