@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,8 @@ void doctor(const DoctorOptions& options) {
   if (options.job.empty()) {
     mpi = check_installed_mpi(findings, installation);
   } else {
-    mpi = check_python(findings, installation, options.job);
-    if (mpi.empty()) mpi = check_program(findings, installation, options.job[0], launcher);
+    const std::optional<std::string> of_python = check_python(findings, installation, options.job);
+    mpi = of_python ? *of_python : check_program(findings, installation, options.job[0], launcher);
   }
   check_profile(findings, mpi);
   check_kernel(findings);

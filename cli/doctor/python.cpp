@@ -74,9 +74,10 @@ std::string error_text(const Output& output) {
 
 }  // namespace
 
-std::string check_python(Findings& findings, const Installation& installation, const std::vector<std::string>& job) {
+std::optional<std::string> check_python(Findings& findings, const Installation& installation,
+                                        const std::vector<std::string>& job) {
   const std::optional<Interpreter> python = python_of(job[0]);
-  if (!python || installation.preload.empty()) return "";
+  if (!python || installation.preload.empty()) return std::nullopt;
   const Output bare = import_with(preload_without_bestride(), python->command);
   if (bare.exit_code == no_mpi4py) {
     findings.note(python_check, python->name + " has no mpi4py, so its MPI library is not known");
@@ -87,7 +88,7 @@ std::string check_python(Findings& findings, const Installation& installation, c
     for (const std::string& word : python->command) command += shell_quoted(word) + " ";
     findings.problem(python_check, python->name + " fails when it imports mpi4py, also without the library: " +
                                        error_text(bare) + "; to see why: " + command + "-c 'from mpi4py import MPI'");
-    return "";
+    return std::nullopt;
   }
   if (bare.exit_code != 0) {
     findings.problem(python_check, "mpi4py can't be imported, also without the library: " + error_text(bare) +

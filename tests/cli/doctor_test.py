@@ -164,8 +164,9 @@ class Doctor(CommandTest):
         self.assertRegex(self.findings("python3", code=1), r"problem  python    (\S+/path/python3) fails when it imports mpi4py, also without the library: exit code 1; "
                          r"to see why: \1 -c 'from mpi4py import MPI'\n")
         self.python("echo 'ImportError: libmpi.so.12: cannot open'; exit 4", "exit 4")
-        self.assertIn("problem  python    mpi4py can't be imported, also without the library: ImportError: libmpi.so.12: cannot open; mend that first, ",
-                      self.findings("python3", code=1))
+        text = self.findings("python3", code=1)
+        self.assertIn("problem  python    mpi4py can't be imported, also without the library: ImportError: libmpi.so.12: cannot open; mend that first, ", text)
+        self.assertNotIn(" program ", text)
         for first_line, missing, more in (("#!/nowhere/bin/python3", "/nowhere/bin/python3", ""), ("#!/usr/bin/env python3.99", "python3.99", ""),
                                           ("#!/usr/bin/env python3 -u", "python3 -u", " (env takes the rest of the line for one name; 'env -S' splits it)"),
                                           ("#!/usr/bin/env -S python3.99 -u", "python3.99", ""), ("#!/bin/sh\r", "/bin/sh\\r", " (the line ends with a carriage return)"),

@@ -11,14 +11,18 @@ KIB = 1024
 EACH = 20  # ten calls on each of two ranks
 
 
+def start(**environment):
+    environment = {"BESTRIDE_REPORT": "1", **environment}
+    settings = [word for name, value in environment.items() for word in ("-genv", name, value)]
+    return subprocess.run([os.environ["MPIEXEC"], "-n", "2", "-genv", "LD_PRELOAD", os.environ["LIBRARY"], *settings, os.environ["PROGRAM"]],
+                          text=True, capture_output=True, timeout=60, check=True)
+
+
 def run(**environment):
     """Returns {call: {reason, or strategy if it was not left: (calls, bytes)}} and the text of the report."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
-        environment = {"BESTRIDE_REPORT": "1", "BESTRIDE_REPORT_FILE": path, **environment}
-        settings = [word for name, value in environment.items() for word in ("-genv", name, value)]
-        done = subprocess.run([os.environ["MPIEXEC"], "-n", "2", "-genv", "LD_PRELOAD", os.environ["LIBRARY"], *settings, os.environ["PROGRAM"]],
-                              text=True, capture_output=True, timeout=60, check=True)
+        done = start(BESTRIDE_REPORT_FILE=path, **environment)
         with open(path, encoding="utf-8") as file:
             lines = json.load(file)["lines"]
     calls = {}
@@ -104,6 +108,12 @@ class LeftCallsTest(unittest.TestCase):
         calls, _ = run(BESTRIDE_TEST_FAIL="offers")
         self.assertEqual(calls["MPI_Allreduce"], {"memory": (4 * EACH + 6, EACH * (2 * 8 + 64 * KIB + 32 * KIB) + 6 * 16 * KIB)})
         self.assertEqual(calls["MPI_Neighbor_allgather"].keys(), {"memory"})
+
+    def test_a_file_that_cant_be_written_is_known_at_the_start(self):
+        lines = start(BESTRIDE_REPORT_FILE="/nowhere/report.json").stderr.splitlines()
+        self.assertEqual(lines[0], "bestride: the report can't be written to /nowhere/report.json (No such file or directory); set BESTRIDE_REPORT_FILE")
+        self.assertIn("left to MPI, because", "\n".join(lines[1:]))
+        self.assertNotIn("can't be written", "\n".join(lines[1:]))
 
     def test_between_nodes(self):
         with tempfile.NamedTemporaryFile("w", suffix=".topology") as file:
