@@ -20,12 +20,13 @@
 #include "cli/common/installation.hpp"
 #include "cli/common/job_words.hpp"
 #include "cli/common/launcher.hpp"
+#include "cli/common/named_profile.hpp"
 #include "cli/common/number.hpp"
+#include "cli/common/output_file.hpp"
 #include "cli/common/preload.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/watch/agents.hpp"
 #include "cli/watch/watch.hpp"
-#include "perfmodel/profile/profile.hpp"
 #include "telemetry/record/watcher.hpp"
 
 namespace bestride::inline cli {
@@ -61,18 +62,6 @@ std::vector<std::string> choices_of(const std::string& variable) {
   return choices;
 }
 
-std::string checked_profile(const std::string& path) {
-  const std::string absolute = resolved(path);
-  const auto profile = MachineProfile::load(absolute);
-  if (!profile) {
-    // load() says what the library would do in the job. Here the user named the file and can name another one.
-    const std::string& cause = profile.error().text;
-    fail(cause.substr(0, cause.find("; the built-in")) +
-         "; give a file that 'bestride calibrate' wrote, or leave --profile out");
-  }
-  return absolute;
-}
-
 Environment environment_of(const RunOptions& options, const Installation& installation, const Agents* agents) {
   Environment set;
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
@@ -93,7 +82,7 @@ Environment environment_of(const RunOptions& options, const Installation& instal
     set.emplace_back("BESTRIDE_ALL_RANKS", "1");
   else if (!std::getenv("BESTRIDE_ALL_RANKS") && !options.disable)
     set.emplace_back("BESTRIDE_ALL_RANKS", "auto");
-  if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", checked_profile(options.profile));
+  if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", named_profile(options.profile));
   if (!options.strategy.empty()) set.emplace_back("BESTRIDE_STRATEGY", options.strategy);
   if (!options.log.empty()) set.emplace_back("BESTRIDE_LOG", options.log);
   return set;
@@ -131,12 +120,8 @@ void check_report_file() {
   const std::string& file = Settings::get().text("BESTRIDE_REPORT_FILE");
   std::error_code error;
   if (file.empty() || !fs::exists(fs::absolute(file).parent_path(), error)) return;
-  // The rank writes to the file itself, which may be a device.
-  const bool to_file = fs::exists(file, error) && !fs::is_directory(file, error);
-  const std::string why = !to_file                          ? why_not_writable(file)
-                          : access(file.c_str(), W_OK) != 0 ? std::strerror(errno)
-                                                            : "";
-  if (!why.empty()) fail("can't write BESTRIDE_REPORT_FILE='" + file + "': " + why + "; name another file");
+  if (const std::string why = why_not_opened(file); !why.empty())
+    fail("can't write BESTRIDE_REPORT_FILE='" + file + "': " + why + "; name another file");
 }
 
 /// Found out before the job, not after it. Without --report, files are written only if something is wrong.

@@ -21,7 +21,9 @@
 #include "cli/common/installation.hpp"
 #include "cli/common/job_words.hpp"
 #include "cli/common/launcher.hpp"
+#include "cli/common/named_profile.hpp"
 #include "cli/common/number.hpp"
+#include "cli/common/output_file.hpp"
 #include "cli/common/preload.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/try/job_output.hpp"
@@ -211,8 +213,8 @@ std::string output_text(const OutputDifference& found) {
   return text;
 }
 
-[[noreturn]] void fail_to_write_json(const TryOptions& options) {
-  fail("can't write '" + options.json + "': " + std::strerror(errno) + "; give --json another path");
+[[noreturn]] void fail_to_write_json(const TryOptions& options, const std::string& why) {
+  fail("can't write '" + options.json + "': " + why + "; give --json another path");
 }
 
 void write_json(const TryOptions& options, const Trial& trial, const PairedComparison& found,
@@ -229,14 +231,14 @@ void write_json(const TryOptions& options, const Trial& trial, const PairedCompa
                               {"output", output_names[static_cast<int>(output.kind)]}};
   std::ofstream file(options.json);
   file << all.dump(1) << "\n";
-  if (!file.flush()) fail_to_write_json(options);
+  if (!file.flush()) fail_to_write_json(options, std::strerror(errno));
 }
 
 Environment environment_with(const TryOptions& options, const Installation& installation, const Mark& mark) {
   Environment set;
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
   set.emplace_back("BESTRIDE_MARK", mark.path());
-  if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", resolved(options.profile));
+  if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", named_profile(options.profile));
   return set;
 }
 
@@ -277,8 +279,8 @@ void try_job(const TryOptions& options) {
     const std::string why = why_no_program(options.command[0], &exists);
     fail("can't run '" + options.command[0] + "': " + why, exists ? exit_no_program : exit_not_found);
   }
-  if (!options.json.empty() && !std::ofstream(options.json, std::ios::app))
-    fail_to_write_json(options);  // before the runs
+  if (!options.json.empty())
+    if (const std::string why = why_not_opened(options.json); !why.empty()) fail_to_write_json(options, why);
   RunFolder folder(options.keep);
   const Mark mark(folder);
   Environment environments[2] = {{{"LD_PRELOAD", preload_without_bestride()}},
@@ -314,9 +316,7 @@ void add_try(CLI::App& app, std::vector<std::string>& words) {
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "begin no round that would end later than this")
       ->check(number(least_seconds, most_seconds));
-  command->add_option("--profile", options->profile, "machine profile to use")
-      ->type_name("FILE")
-      ->check(CLI::ExistingFile);
+  command->add_option("--profile", options->profile, "machine profile to use")->type_name("FILE");
   command->add_option("--keep", options->keep, "folder for the output of each run; kept")->type_name("FOLDER");
   command->add_option("--json", options->json, "write the times and the verdict")->type_name("FILE");
   command->callback([options] { try_job(*options); });

@@ -111,7 +111,8 @@ class Try(CommandTest):
         self.assertEqual(glob.glob(f"{self.prefix}/home/.bestride-try-*") + self.left(), [])
 
     def test_a_job_that_the_library_does_not_reach(self):
-        self.assert_compared_with_itself(self.run_command("try", "true"))
+        self.assert_compared_with_itself(self.run_command("try", "--json", f"{self.prefix}/try.json", "true"))
+        self.assertFalse(os.path.exists(f"{self.prefix}/try.json"))
         self.write("path/script", "#!/bin/sh\nunset LD_PRELOAD BESTRIDE_MARK\nexec job\n", 0o755)
         self.job("true")
         self.assert_compared_with_itself(self.run_command("try", "script"))
@@ -145,6 +146,9 @@ class Try(CommandTest):
         done = self.run_command("try", "--rounds", "1", "--json", "/proc/none", "job")
         self.assertIn("give --json another path", done.stderr)
         self.assertEqual(done.stdout, "", "no run was begun")
+        self.assertIn("No such file", self.refused("try", "--profile", "/nowhere", "job"))
+        damaged = self.write("damaged.json", "{")
+        self.assertIn("damaged or cut short", self.refused("try", "--profile", damaged, "job"))
 
     def test_a_signal_ends_the_job_and_the_command(self):
         self.job(f"trap 'echo ended > {self.prefix}/ended; exit 7' TERM; echo $$ > {self.prefix}/begun; sleep 10 & wait")
