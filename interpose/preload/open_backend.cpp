@@ -2,7 +2,6 @@
 #include "interpose/preload/open_backend.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
 #include <strings.h>
 #include <unistd.h>
@@ -81,17 +80,6 @@ void wrap_slots(const bestride_interception* wrappers, std::size_t count) noexce
     if ((slot = slot_of(wrappers[i].name, slot)) != no_slot) wrap_slot(slot, wrappers[i].entry, wrappers[i].next);
 }
 
-// By this byte 'bestride try' knows that a job is not compared with itself. One rank suffices: every rank of a job
-// calls MPI.
-void leave_mark() noexcept {
-  const char* const file = std::getenv("BESTRIDE_MARK");
-  if (!file || !*file || launcher_rank() > 0) return;
-  const int descriptor = open(file, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (descriptor < 0) return;
-  [[maybe_unused]] const ssize_t written = write(descriptor, "1", 1);
-  close(descriptor);
-}
-
 void open_backend(const char* abi, const char* path) noexcept {
   if (std::strcmp(abi, "mpich") != 0 && access(path, F_OK) != 0) {
     if (launcher_rank() <= 0)
@@ -136,7 +124,6 @@ void open_backend(const char* abi, const char* path) noexcept {
     return;
   }
   intercept_slots(back->interceptions, back->count);
-  leave_mark();
 }
 
 }  // namespace
