@@ -13,14 +13,6 @@
 namespace bestride::inline interpose {
 namespace {
 
-bool possible_in_some_order(const CommEntry& entry, Reassociation order, MPI_Op op, MPI_Datatype type,
-                            std::int64_t element_bytes, bool blocking) noexcept {
-  if (element_bytes > 4096 || !MpiReduction::possible(type)) return false;
-  // The progress thread may have to combine elements, and it may not call MPI.
-  if (!blocking && entry.collectives.on_one_node && !integer_operation(op, type)) return false;
-  return order != Reassociation::by_mpi && (blocking || order != Reassociation::in_one_order_in_the_call);
-}
-
 bool reassociation_permitted(const CommEntry& entry) noexcept {
   const Job* all = job();
   const int hint = entry.collectives.hints.reassociate;
@@ -141,26 +133,24 @@ DispatchedReduction reduction_of_nothing(MPI_Op op, MPI_Datatype type) noexcept 
   return {reassociation_of(op, type) != Reassociation::by_mpi};
 }
 
-bool possible_in_some_order(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
-                            bool blocking) noexcept {
-  return possible_in_some_order(entry, reassociation_of(op, type), op, type, element_bytes, blocking);
-}
-
 DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
                                        bool blocking) noexcept {
-  const Reassociation order = reassociation_of(op, type);
-  if (!possible_in_some_order(entry, order, op, type, element_bytes, blocking)) return {};
-  switch (order) {
-    case Reassociation::in_any_order: return {true, false};
+  if (element_bytes > 4096 || !MpiReduction::possible(type)) return {};
+  // The progress thread may have to combine elements, and it may not call MPI.
+  if (!blocking && entry.collectives.on_one_node && !integer_operation(op, type)) return {};
+  switch (reassociation_of(op, type)) {
+    case Reassociation::in_any_order: return {true, false, false, false, true};
     case Reassociation::in_any_order_if_ordinary: {
       const bool permitted = reassociation_permitted(entry);
-      return {permitted, false, false, !permitted && blocking};
+      return {permitted, false, false, !permitted && blocking, true};
     }
     case Reassociation::in_one_order_in_the_call:
+      if (!blocking) return {};
+      [[fallthrough]];
     case Reassociation::in_one_order: {
       const Job* all = job();
       const bool permitted = reassociation_permitted(entry);
-      return {permitted, true, all && !permitted && blocking && all->settings.calls_before_order >= 0};
+      return {permitted, true, all && !permitted && blocking && all->settings.calls_before_order >= 0, false, true};
     }
     case Reassociation::by_mpi: break;
   }

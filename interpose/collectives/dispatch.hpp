@@ -320,6 +320,7 @@ struct DispatchedReduction {
   bool if_library_agrees = false;  ///< not possible, unless the MPI library has the same order (library_order.hpp)
   bool if_ordinary = false;        ///< not possible, unless the result, which all members have, shows that the order
                                    ///< does not matter; otherwise the library repeats the call
+  bool in_some_order = false;      ///< possible wherever the order of its operations is known or permitted
   /// True if the result has the same bits in any order.
   bool exact() const noexcept { return (possible || if_ordinary) && !in_one_order; }
   /// In which order it is carried out. `found`: of the MPI library, or nullptr.
@@ -332,9 +333,6 @@ DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Da
                                        bool blocking) noexcept;
 /// The same without elements. An operation that is not defined for the type is an error then, too.
 DispatchedReduction reduction_of_nothing(MPI_Op op, MPI_Datatype type) noexcept;
-/// True if such a reduction may go through the hierarchy wherever the order of its operations is known or permitted.
-bool possible_in_some_order(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
-                            bool blocking) noexcept;
 
 /// MPI_Allreduce or MPI_Reduce at once: the result of carry_out_at_once(). `order`: of the MPI library, or nullptr.
 inline std::optional<int> reduce_at_once(Rounds& rounds, OneNode& node, const ReductionCall& call,

@@ -102,8 +102,8 @@ const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type
   const CommEntry* entry;
   if (const char* const reason = by_communicator_or_size(left, &entry)) return reason;
   const std::int64_t element = element_size(type).packed;
-  if (!possible_in_some_order(*entry, op, type, element, left.blocking)) return unsupported;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element, left.blocking);
+  if (!how.in_some_order) return unsupported;
   if (how.possible) return otherwise(left, *entry);
   const CommCollectives& collectives = entry->collectives;
   if (!collectives.on_one_node)
