@@ -11,4 +11,8 @@ namespace bestride {
 /// adds the remedy.
 Result<bool> replace_file(const std::string& path, const std::string& text);
 
+/// Why replace_file() would fail, found out with an empty temporary file; "": it would not, as far as can be told. Only
+/// regular files are replaced.
+std::string why_not_writable(const std::string& path);
+
 }  // namespace bestride

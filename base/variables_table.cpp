@@ -28,6 +28,8 @@ constexpr Variable table[] = {
      true},
     {"BESTRIDE_WATCHER", text, "", "", "set by 'bestride run --watch' for the ranks: the process that watches the job",
      true},
+    {"BESTRIDE_MARK", text, "", "",
+     "set by 'bestride try': a file to which rank 0 adds a byte when its first MPI call reaches the library", true},
     {"BESTRIDE_COMMAND", text, "", "",
      "path of the bestride command on each host, which is started as an agent; default: beside the library"},
     {"BESTRIDE_PROFILE", text, "", "",

@@ -14,6 +14,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/replace_file.hpp"
 #include "base/variables.hpp"
 #include "cli/calibrate/collectives.hpp"
 #include "cli/calibrate/measure.hpp"
@@ -79,13 +80,7 @@ std::string output_path(const CalibrateOptions& options) {
   fs::create_directories(folder, problem);
   if (problem) fail("can't create the folder of " + file + ": " + problem.message() + remedy);
   if (fs::is_directory(path)) fail(file + " is a folder; give a file with --output");
-  if (fs::exists(path) && !fs::is_regular_file(path)) fail(file + " is no regular file" + remedy);
-  // The profile replaces the file that was there, so the folder is what must be writable.
-  std::string trial = folder / ".bestride-XXXXXX";
-  const int descriptor = ::mkstemp(trial.data());
-  if (descriptor < 0) fail("can't write " + file + ": " + std::strerror(errno) + remedy);
-  ::close(descriptor);
-  ::unlink(trial.c_str());
+  if (const std::string why = why_not_writable(path); !why.empty()) fail("can't write " + file + ": " + why + remedy);
   return path;
 }
 
@@ -108,6 +103,20 @@ MachineFingerprint fingerprint_of(const std::string& configuration) {
   fields.push_back(configuration.substr(from));
   fields.resize(4);
   return {fields[0], fields[1], fields[2], fields[3]};
+}
+
+/// A profile that can't be read is replaced, but not if something else was to stay in it.
+void check_older(const CalibrateOptions& options, const std::string& output) {
+  std::error_code error;
+  if (!fs::exists(output, error)) return;
+  const auto older = MachineProfile::load(output);
+  if (older) return;
+  const std::string cause = older.error().text.substr(0, older.error().text.find("; "));
+  if (!options.only.empty())
+    fail(cause + ", so nothing but '" + options.only +
+         "' would be left in it; remove it or leave --only out to measure "
+         "everything again, or choose another file with --output");
+  std::fprintf(stderr, "bestride: %s; it is replaced\n", cause.c_str());
 }
 
 /// Values missing in `newer` are taken from `older`.
@@ -256,16 +265,17 @@ bool calibrate_collectives(const CalibrateOptions& options, const std::string& o
 /// Measures contiguous messages between ranks bound at each near distance that this host has, a tenth of the time for
 /// each. What can't be measured is left out, with a message. `common`: the launcher, the program and its options. The
 /// result has the sums of points and seconds.
-MeasureRun measure_near(const std::vector<std::string>& common, bool restart, double budget) {
+MeasureRun measure_near(const CalibrateOptions& options, const std::vector<std::string>& common, double budget) {
   MeasureRun all;
   for (const Distance distance : near_distances) {
     std::vector<std::string> command = common;
     command.insert(command.end(),
                    {"--no-gpu", "--near", std::string(name(distance)), "--budget", std::to_string(budget / 10)});
-    if (restart && all.measured == 0) command.emplace_back("--restart");
+    if (options.restart && all.measured == 0) command.emplace_back("--restart");
     Progress progress("calibrating near ranks");
-    const MeasureRun run = follow_measurement(
-        command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
+    const MeasureRun run =
+        follow_measurement(command, {options.patience},
+                           [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
     progress.clear();
     end_if_incomplete(run, "measuring", command[0]);
     all.seconds += run.seconds;
@@ -297,6 +307,7 @@ int calibrate_command(const CalibrateOptions& options) {
   check_rails(options.rails, collectives);
   const std::string output = output_path(options), state_path = output + ".state";
   const int budget = options.budget > 0 ? options.budget : options.quick ? 30 : options.thorough ? 300 : 85;
+  check_older(options, output);
   if (only.empty() && !options.only.empty()) {
     if (!calibrate_collectives(options, output, budget)) {
       say_collectives_left_out();
@@ -315,15 +326,15 @@ int calibrate_command(const CalibrateOptions& options) {
   };
   if (!only.empty()) command.insert(command.end(), {"--only", joined(only)});
   const bool messages = only.empty() || std::any_of(only.begin(), only.end(), is_message_kind);
-  const MeasureRun near = messages ? measure_near(command, options.restart, budget) : MeasureRun{};
+  const MeasureRun near = messages ? measure_near(options, command, budget) : MeasureRun{};
   command.insert(command.end(), {"--budget", std::to_string(std::max(0.0, budget - near.seconds))});
   if (options.restart && near.measured == 0) command.push_back("--restart");
   if (options.gpu) command.push_back("--gpu");
   if (options.no_gpu) command.push_back("--no-gpu");
 
   Progress progress("calibrating");
-  MeasureRun run =
-      follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
+  MeasureRun run = follow_measurement(
+      command, {options.patience}, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
   run.complete ? progress.finish() : progress.clear();
   end_if_incomplete(run, "measuring", command[0]);
   run.seconds += near.seconds;
@@ -389,6 +400,11 @@ void add_calibrate(CLI::App& app) {
       ->add_option("--budget", options.budget,
                    "seconds to measure at most (default: 85; with --quick 30, with --thorough 300)")
       ->check(whole_number(1, most_seconds));
+  command
+      ->add_option("--patience", options.patience,
+                   "how long the launcher may take to start the measuring program; default 60")
+      ->type_name("SECONDS")
+      ->check(number(1, most_seconds));
   command
       ->add_option(
           "--ranks", options.ranks,

@@ -20,8 +20,9 @@ struct CalibrateOptions {
   std::string mpiexec;  ///< launcher with its arguments; empty: the launcher of the MPI library, found in PATH
   std::string rails;    ///< NICs of which each local rank may get one: "eth0,eth1"; empty: those that are found; "off":
                         ///< keep the values of the file
-  int budget = 0;       ///< seconds; 0: 30 with `quick`, 300 with `thorough`, else 85
-  int ranks = 0;        ///< MPI ranks that measure collectives; 0: not given
+  double patience = 60;  ///< seconds that the launcher has until it has started the measuring program
+  int budget = 0;        ///< seconds; 0: 30 with `quick`, 300 with `thorough`, else 85
+  int ranks = 0;         ///< MPI ranks that measure collectives; 0: not given
   int ranks_between_hosts() const noexcept { return ranks > 0 ? ranks : 4; }
 };
 

@@ -32,8 +32,8 @@ CollectiveRun measure_collectives(const CalibrateOptions& options, const std::ve
   }
   Progress progress(links ? "measuring the links between hosts" : "measuring collectives");
   CollectiveRun result;
-  result.run =
-      follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
+  result.run = follow_measurement(command, {options.patience},
+                                  [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
   result.run.complete ? progress.finish() : progress.clear();
   end_if_incomplete(result.run, "measuring collectives", command[0]);
   result.values = read_collectives_state(state, result.run.configuration).values;

@@ -5,38 +5,57 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <optional>
+#include <iterator>
 #include <sstream>
+#include <utility>
 
+#include "cli/calibrate/descendants.hpp"
 #include "cli/common/command.hpp"
 
 namespace bestride::inline cli {
 namespace {
 
-volatile std::sig_atomic_t interrupt_seen = 0;
+volatile std::sig_atomic_t signal_seen = 0;
+constexpr int held_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-/// The launcher gets the interrupt directly from the terminal; this process only has to survive it.
-class HoldInterrupt {
+/// This process survives these signals, and gets them only while it waits for output.
+class HoldSignals {
  public:
-  HoldInterrupt() {
+  HoldSignals() {
     struct sigaction action {};
-    action.sa_handler = [](int) { interrupt_seen = 1; };
-    interrupt_seen = 0;
-    ::sigaction(SIGINT, &action, &before_);
+    action.sa_handler = [](int signal) { signal_seen = signal; };
+    signal_seen = 0;
+    sigset_t held;
+    ::sigemptyset(&held);
+    for (std::size_t i = 0; i < std::size(held_signals); ++i) {
+      ::sigaddset(&held, held_signals[i]);
+      ::sigaction(held_signals[i], &action, &before_[i]);
+      // Under nohup, a hangup stays ignored.
+      if (before_[i].sa_handler == SIG_IGN) ::sigaction(held_signals[i], &before_[i], nullptr);
+    }
+    ::sigprocmask(SIG_BLOCK, &held, &mask_);
   }
-  ~HoldInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
+  ~HoldSignals() {
+    for (std::size_t i = 0; i < std::size(held_signals); ++i) ::sigaction(held_signals[i], &before_[i], nullptr);
+    ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  HoldSignals(const HoldSignals&) = delete;
+
+  /// The mask without the held signals.
+  const sigset_t& mask() const noexcept { return mask_; }
 
  private:
-  struct sigaction before_ {};
+  struct sigaction before_[std::size(held_signals)]{};
+  sigset_t mask_;
 };
 
 using Clock = std::chrono::steady_clock;
@@ -44,26 +63,25 @@ using Clock = std::chrono::steady_clock;
 struct Child {
   pid_t pid = -1;
   int out = -1, err = -1;
-  bool own_group = false;
-  /// Signals the child and everything it started on this host.
-  void end(int signal) const { ::kill(own_group ? -pid : pid, signal); }
 };
 
-Child start(const std::vector<std::string>& command, bool own_group) {
+/// `mask`: of the signals that the child has blocked.
+Child start(const std::vector<std::string>& command, const sigset_t& mask) {
   int out[2], err[2];
   if (::pipe2(out, O_CLOEXEC) != 0) return {};
   if (::pipe2(err, O_CLOEXEC) != 0) {
     ::close(out[0]), ::close(out[1]);
     return {};
   }
-  const pid_t pid = ::fork();
+  const pid_t parent = ::getpid(), pid = ::fork();
   if (pid == 0) {
     ::dup2(out[1], 1), ::dup2(err[1], 2);
-    if (own_group) {
-      ::setpgid(0, 0);
-      // Without this, a launcher that reads in the background of a terminal would be stopped.
-      if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) ::dup2(nothing, 0);
-    }
+    // Without a terminal, ssh fails where it would ask for a password. What a terminal sends goes through the parent.
+    ::setsid();
+    if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) ::dup2(nothing, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(127);
+    ::sigprocmask(SIG_SETMASK, &mask, nullptr);
     // The MPI library is to be measured without this library preloaded.
     ::unsetenv("LD_PRELOAD");
     ::setenv("BESTRIDE_DISABLE", "1", 1);
@@ -75,24 +93,18 @@ Child start(const std::vector<std::string>& command, bool own_group) {
     std::fprintf(stderr, "can't start '%s': %s\n", words[0], std::strerror(errno));
     ::_exit(127);
   }
-  if (own_group && pid > 0) ::setpgid(pid, pid);  // also in the parent, because either process may run first
   ::close(out[1]), ::close(err[1]);
-  return {pid, out[0], err[0], own_group};
+  return {pid, out[0], err[0]};
 }
 
-/// The lines of a pipe, until its end or a deadline.
+/// The lines of a pipe, until its end, a deadline or a signal.
 class Lines {
  public:
-  Lines(int fd, std::optional<Clock::time_point> until) : fd_(fd), until_(until) {}
-  /// Says so if the first line takes long to come.
-  Lines(int fd, std::optional<Clock::time_point> until, const std::string& launcher) : Lines(fd, until) {
-    launcher_ = launcher;
-  }
+  Lines(int fd, const sigset_t& mask, Clock::time_point until) : fd_(fd), mask_(mask), until_(until) {}
   ~Lines() { ::close(fd_); }
   Lines(const Lines&) = delete;
 
-  /// Reads one line without its newline; false at the end. Continues after an interrupt, unless the child has its own
-  /// process group, which an interrupt ends.
+  /// Reads one line without its newline; false at the end.
   bool next(std::string* line) {
     for (;;) {
       if (const std::size_t end = held_.find('\n'); end != std::string::npos) {
@@ -105,13 +117,13 @@ class Lines {
     *line = std::exchange(held_, "");
     return !line->empty();
   }
+  void set_deadline(Clock::time_point until) noexcept { until_ = until; }
   bool late() const noexcept { return late_; }
 
  private:
   bool read_more() {
     for (;;) {
-      if (!launcher_.empty() && !interrupt_seen) wait_for_start();
-      if (until_ && !wait()) return false;
+      if (signal_seen || !wait()) return false;
       char buffer[4096];
       const ssize_t got = ::read(fd_, buffer, sizeof buffer);
       if (got < 0 && errno == EINTR) continue;
@@ -120,65 +132,61 @@ class Lines {
       return true;
     }
   }
-  void wait_for_start() {
-    constexpr int patience_ms = 10'000;
-    pollfd waiting{fd_, POLLIN, 0};
-    if (::poll(&waiting, 1, patience_ms) == 0)
-      std::fprintf(stderr,
-                   "bestride: '%s' has not started the measuring program for %d s; can it reach every host that it is "
-                   "to use? (Ctrl-C ends it)\n",
-                   launcher_.c_str(), patience_ms / 1000);
-    launcher_.clear();
-  }
   bool wait() {
-    while (!interrupt_seen) {
-      const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(*until_ - Clock::now()).count();
+    using namespace std::chrono;
+    for (;;) {
+      const auto rest = duration_cast<nanoseconds>(until_ - Clock::now()).count();
       late_ = rest <= 0;
       if (late_) return false;
       pollfd waiting{fd_, POLLIN, 0};
-      const int ready = ::poll(&waiting, 1, static_cast<int>(std::min<long long>(rest, 1 << 30)));
+      constexpr long second = 1'000'000'000;
+      const timespec longest{rest / second, rest % second};
+      const int ready = ::ppoll(&waiting, 1, &longest, &mask_);
       if (ready > 0) return true;
-      if (ready < 0 && errno != EINTR) return false;
+      if (ready < 0 && (errno != EINTR || signal_seen)) return false;
     }
-    return false;
   }
 
   const int fd_;
-  const std::optional<Clock::time_point> until_;
-  std::string held_, launcher_;
+  const sigset_t mask_;
+  Clock::time_point until_;
+  std::string held_;
   bool late_ = false;
 };
 
-/// A launcher that gets SIGTERM ends its ranks on all hosts. If it does not end within five seconds, it is killed.
+/// A launcher that gets SIGTERM ends its ranks on all hosts. What has not ended within five seconds is killed.
 void end(const Child& child) {
-  child.end(SIGTERM);
+  ::kill(-child.pid, SIGTERM);
   for (int i = 0; i < 50; ++i) {
     siginfo_t ended{};  // WNOWAIT: the child stays a zombie, so that its process id is not reused
     if (::waitid(P_PID, static_cast<id_t>(child.pid), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0)
       break;
     ::usleep(100'000);
   }
-  child.end(SIGKILL);
+  kill_descendants();
 }
 
 }  // namespace
 
-MeasureRun follow_measurement(const std::vector<std::string>& command,
-                              const std::function<void(int, int, const std::string&)>& on_point, double limit_s) {
+MeasureRun follow_measurement(const std::vector<std::string>& command, const MeasureLimits& limits,
+                              const std::function<void(int, int, const std::string&)>& on_point) {
   MeasureRun run;
-  HoldInterrupt hold;
-  const bool limited = limit_s > 0;
-  std::optional<Clock::time_point> until;
-  if (limited)
-    until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
-  const Child child = start(command, limited);
+  const HoldSignals hold;
+  adopt_orphans();
+  const auto after = [begin = Clock::now()](double seconds) {
+    return begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  };
+  const bool has_total = limits.total > 0;
+  const Clock::time_point never = Clock::time_point::max(), until = has_total ? after(limits.total) : never;
+  const Child child = start(command, hold.mask());
   if (child.pid < 0) {
     run.error = std::string("can't start a process: ") + std::strerror(errno);
     return run;
   }
-  Lines out(child.out, until, command[0]), err(child.err, until);
+  Lines out(child.out, hold.mask(), has_total ? until : after(limits.start)), err(child.err, hold.mask(), until);
   std::string line;
   while (out.next(&line)) {
+    out.set_deadline(until);
     std::istringstream words(line);
     std::string event;
     words >> event;
@@ -207,26 +215,34 @@ MeasureRun follow_measurement(const std::vector<std::string>& command,
     } else
       run.more.emplace_back(event, rest());
   }
+  run.unstarted = out.late() && !has_total;
+  const bool given_up = out.late() || signal_seen;
+  if (given_up) end(child), err.set_deadline(Clock::now() + std::chrono::seconds(1));
   // Read after stdout: the launcher writes little to stderr, far less than a pipe holds.
   while (err.next(&line))
     if (run.said.empty() && line.find_first_not_of(" \t=") != std::string::npos) run.said = line;
   run.late = out.late() || err.late();
-  if (limited && (run.late || interrupt_seen)) end(child);
-  int status = 0;
-  while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) continue;
-  run.interrupted = interrupt_seen != 0;
+  if (!given_up && (run.late || signal_seen)) end(child);
+  while (::waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) continue;
+  run.interrupted = signal_seen;
+  if (run.unstarted)
+    run.error = "'" + command[0] + "' has not started the measuring program within " +
+                std::to_string(static_cast<int>(limits.start)) +
+                " s; can it reach every host that it is to use, without a password ('ssh HOST true')? --patience gives "
+                "it more time";
   if (!run.complete && run.error.empty()) run.error = run.said.empty() ? "the measuring program ended early" : run.said;
   return run;
 }
 
 void end_if_interrupted(const MeasureRun& run) {
-  if (!run.interrupted) return;
+  if (run.interrupted == 0) return;
   std::fprintf(stderr, "bestride: interrupted; 'bestride calibrate' with the same arguments goes on from here\n");
-  finish(130);
+  finish(128 + run.interrupted);
 }
 
 void end_if_incomplete(const MeasureRun& run, const std::string& what, const std::string& launcher) {
   end_if_interrupted(run);
+  if (run.unstarted) fail(what + " failed: " + run.error, exit_attention);
   if (!run.complete)
     fail(what + " failed: " + run.error + "; is '" + launcher + "' the launcher of MPICH?", exit_attention);
 }

@@ -20,19 +20,26 @@ struct MeasureRun {
   int measured = 0;
   int left_out = 0;  ///< points skipped because of the time limit
   double seconds = 0;
-  bool complete = false;     ///< the program ran to its end
-  bool interrupted = false;  ///< by the user, with Ctrl-C
-  bool late = false;         ///< ended at its time limit
-  std::string error;         ///< error of the program or the launcher, one line; empty: none
-  std::string said;          ///< the first line on stderr
+  bool complete = false;   ///< the program ran to its end
+  int interrupted = 0;     ///< the signal that asked this process to end; 0: none did
+  bool late = false;       ///< ended at its time limit
+  bool unstarted = false;  ///< ended because the launcher did not start the program in time
+  std::string error;       ///< error of the program or the launcher, one line; empty: none
+  std::string said;        ///< the first line on stderr
   std::vector<std::pair<std::string, std::string>> more;  ///< other events, in order, each with its arguments
 };
 
-/// Starts `command` and reads its output to the end. Calls `on_point(done, total, id)` for every point. While it runs,
-/// an interrupt ends the program but not this process. If `limit_s` > 0, the program runs in its own process group
-/// without input, and is ended after that time. May throw std::bad_alloc.
-MeasureRun follow_measurement(const std::vector<std::string>& command,
-                              const std::function<void(int, int, const std::string&)>& on_point, double limit_s = 0);
+/// Seconds.
+struct MeasureLimits {
+  double start;      ///< until the program writes its first line
+  double total = 0;  ///< until it ends; 0: none. If there is one, it replaces the other
+};
+
+/// Starts `command`, in a session of its own without input, and reads its output to the end. Calls `on_point(done,
+/// total, id)` for every point. SIGINT, SIGTERM and SIGHUP end the command and everything that it has started here, but
+/// not this process, and so does a limit. May throw std::bad_alloc.
+MeasureRun follow_measurement(const std::vector<std::string>& command, const MeasureLimits& limits,
+                              const std::function<void(int, int, const std::string&)>& on_point);
 
 /// Ends the command if the user interrupted the program.
 void end_if_interrupted(const MeasureRun& run);

@@ -72,12 +72,12 @@ OneNodeRun measure_one_node(const CalibrateOptions& options, const std::vector<s
                                  "--preload", installation.preload});
   if (options.quick) command.push_back("--quick");
   Progress progress("measuring collectives on this host");
-  result.run =
-      follow_measurement(command, [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
+  result.run = follow_measurement(command, {options.patience},
+                                  [&](int done, int total, const std::string& at) { progress.show(done, total, at); });
   result.run.complete ? progress.finish() : progress.clear();
   if (result.run.interrupted) {
     std::fprintf(stderr, "bestride: interrupted; collectives on this host were not measured\n");
-    finish(130);
+    finish(128 + result.run.interrupted);
   }
   // The launcher may refuse so many ranks; everything else is measured and written by now.
   if (!result.run.complete) {

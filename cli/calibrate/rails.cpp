@@ -28,7 +28,7 @@ class Jobs {
  public:
   Jobs(const CalibrateOptions& options, const std::vector<std::string>& launcher, const std::string& program,
        const std::string& preload)
-      : wanted_(options.rails.empty() ? "auto" : options.rails), common_(launcher) {
+      : wanted_(options.rails.empty() ? "auto" : options.rails), start_s_(options.patience), common_(launcher) {
     common_.insert(common_.end(),
                    {"-n", std::to_string(options.ranks_between_hosts()), program, "exchange", "--preload", preload});
     if (options.quick) common_.push_back("--quick");
@@ -67,8 +67,7 @@ class Jobs {
     command.insert(command.end(), words.begin(), words.end());
     if (!bytes_.empty()) command.insert(command.end(), {"--bytes", bytes_});
     progress_.show(done_++, 4, rails_.empty() ? "looking for NICs" : limit_s > 0 ? "with " + rails_ : "without");
-    MeasureRun run = follow_measurement(
-        command, [](int, int, const std::string&) {}, limit_s);
+    MeasureRun run = follow_measurement(command, {start_s_, limit_s}, [](int, int, const std::string&) {});
     progress_.clear();
     end_if_interrupted(run);
     for (const auto& [event, rest] : run.more)
@@ -77,6 +76,7 @@ class Jobs {
   }
 
   const std::string wanted_;
+  const double start_s_;
   std::vector<std::string> common_;
   std::string rails_, bytes_;
   double limit_s_ = 0;

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <vector>
 
 #include "cli/common/shell.hpp"
 
 namespace bestride::inline cli {
-namespace {
 
 std::vector<std::string> preloaded() {
   const char* const before = std::getenv("LD_PRELOAD");
@@ -21,8 +19,6 @@ std::vector<std::string> preloaded() {
   }
   return libraries;
 }
-
-}  // namespace
 
 std::string preload_with(const std::string& library) {
   const char* const before = std::getenv("LD_PRELOAD");

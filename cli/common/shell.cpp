@@ -66,6 +66,14 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
+std::string why_no_program(const std::string& name, bool* exists) {
+  struct stat info;
+  *exists = name.find('/') != std::string::npos && ::stat(name.c_str(), &info) == 0;
+  if (!*exists) return "there is no such program; is it in PATH?";
+  if (S_ISDIR(info.st_mode)) return "it is a folder; name the program in it";
+  return "you have no permission to execute it; 'chmod +x' gives it";
+}
+
 std::string resolved(const std::string& path) {
   char* real = ::realpath(path.c_str(), nullptr);
   if (!real) return path;

@@ -16,6 +16,9 @@ std::string shell_quoted(const std::string& word);
 /// The executable file that a shell would run for `name`; empty if there is none.
 std::string find_program(const std::string& name);
 
+/// Why find_program() finds nothing, and the remedy. *exists: there is such a file or folder.
+std::string why_no_program(const std::string& name, bool* exists);
+
 /// `path` with all symbolic links resolved; `path` itself if that fails.
 std::string resolved(const std::string& path);
 /// The part after the last '/'.

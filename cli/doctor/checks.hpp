@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The doctor's checks. Each checks one thing and is independent of other findings unless an argument passes them.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace bestride::inline cli {
 
 /// The preload library and its backends exist and have this command's version.
 void check_installation(Findings& findings, const Installation& installation);
+/// LD_PRELOAD of this environment: its libraries can be loaded, and none is another installation's.
+void check_preload(Findings& findings, const Installation& installation);
 /// mpiexec or srun in PATH. Returns which MPI it belongs to.
 LauncherKind check_launcher(Findings& findings);
 /// The MPI libraries that the dynamic linker finds, if no program that names one is given. Returns the version text of
@@ -20,9 +23,11 @@ std::string check_installed_mpi(Findings& findings, const Installation& installa
 /// How a program would be loaded, and which MPI with it. Returns the version text of that MPI, "" if there is none.
 std::string check_program(Findings& findings, const Installation& installation, const std::string& program,
                           LauncherKind launcher);
-/// If the program runs Python and mpi4py is installed: whether it can be imported with the library preloaded, compared
-/// with an import without it. `job`: the program and its arguments. Returns the version text of mpi4py's MPI, or "".
-std::string check_python(Findings& findings, const Installation& installation, const std::vector<std::string>& job);
+/// If the program runs Python: whether mpi4py can be imported with the library preloaded, compared with an import
+/// without it. `job`: the program and its arguments. Returns the version text of mpi4py's MPI, "" if it is not known;
+/// no value: it is no Python program, or Python itself fails.
+std::optional<std::string> check_python(Findings& findings, const Installation& installation,
+                                        const std::vector<std::string>& job);
 /// System calls that a seccomp filter or a container may forbid, tried in child processes.
 void check_kernel(Findings& findings);
 /// The machine profile: exists, is complete, and was measured on this machine with the MPI of that version text.

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,13 +47,14 @@ void doctor(const DoctorOptions& options) {
   Settings::get_silently();  // check_settings() reports errors in the settings
   const Installation installation = Installation::find();
   check_installation(findings, installation);
+  check_preload(findings, installation);
   const LauncherKind launcher = check_launcher(findings);
   std::string mpi;
   if (options.job.empty()) {
     mpi = check_installed_mpi(findings, installation);
   } else {
-    mpi = check_python(findings, installation, options.job);
-    if (mpi.empty()) mpi = check_program(findings, installation, options.job[0], launcher);
+    const std::optional<std::string> of_python = check_python(findings, installation, options.job);
+    mpi = of_python ? *of_python : check_program(findings, installation, options.job[0], launcher);
   }
   check_profile(findings, mpi);
   check_kernel(findings);

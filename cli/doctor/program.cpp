@@ -4,33 +4,19 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
-#include <string_view>
 
-#include "base/input_file.hpp"
 #include "cli/common/elf_file.hpp"
 #include "cli/common/intercepted.hpp"
 #include "cli/common/mpi_library.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/doctor/checks.hpp"
+#include "cli/doctor/script.hpp"
 #include "perfmodel/profile/machine.hpp"
 
 namespace bestride::inline cli {
 namespace {
 
 constexpr const char* program_check = "program";
-
-/// The interpreter that a script names; "" if the file is not a script.
-std::string script_interpreter(const std::string& path) {
-  Result<InputFile> file = InputFile::open(path, std::numeric_limits<std::size_t>::max() / 2);
-  if (!file) return "";
-  char text[256];
-  const std::string_view begin(text, file->read(text, sizeof text));
-  const std::string line(begin.substr(0, begin.find('\n')));
-  if (!line.starts_with("#!")) return "";
-  const auto first = line.find_first_not_of(" \t", 2);
-  return first == std::string::npos ? "" : line.substr(first, 200);
-}
 
 bool has_own_mpi(const ElfFile& file) {
   return file.defines.contains("PMPI_Init") || file.defines.contains("MPI_Init");
@@ -171,13 +157,20 @@ std::string check_program(Findings& findings, const Installation& installation, 
                           LauncherKind launcher) {
   const std::string found = find_program(program);
   if (found.empty()) {
-    findings.problem(program_check,
-                     "there is no program '" + program + "' that can be run; give its path, or a name in PATH");
+    bool exists = false;
+    const std::string why = why_no_program(program, &exists);
+    findings.problem(program_check, exists ? "'" + program + "' can't be run: " + why
+                                           : "there is no program '" + program +
+                                                 "' that can be run; give its path, or a name in PATH");
     return "";
   }
   const std::string path = resolved(found);
-  if (const std::string interpreter = script_interpreter(path); !interpreter.empty()) {
-    findings.note(program_check, found + " is a script for " + interpreter + "; give the program it runs to know more");
+  if (const auto interpreter = interpreter_of(path)) {
+    if (interpreter->found)
+      findings.note(program_check,
+                    found + " is a script for " + interpreter->name + "; give the program it runs to know more");
+    else
+      findings.problem(program_check, found + " can't be started: " + why_not_started(*interpreter));
     return "";
   }
   struct stat info;

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
+#include <optional>
 
 #include "cli/common/mpi_library.hpp"
 #include "cli/common/preload.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/doctor/checks.hpp"
+#include "cli/doctor/script.hpp"
 #include "perfmodel/profile/machine.hpp"
 
 namespace bestride::inline cli {
@@ -23,33 +23,29 @@ constexpr int no_mpi4py = 3, failed = 4;
 /// machines.
 constexpr const char* import_mpi4py = R"(
 try:
-    import mpi4py
-except ImportError:
-    raise SystemExit(3)
-try:
+    try:
+        import mpi4py
+    except ImportError as error:
+        raise SystemExit(3) if getattr(error, 'name', '') == 'mpi4py' else error
     mpi4py.rc.initialize = False
     from mpi4py import MPI
     print(MPI.Get_library_version())
+except SystemExit:
+    raise
 except BaseException as error:
     print(type(error).__name__ + ': ' + (str(error).strip().splitlines() or [''])[0])
     raise SystemExit(4)
 )";
 
-/// The words that start Python: the program itself, or what the first line of a script names.
-std::vector<std::string> interpreter_of(const std::string& program) {
+/// The program itself, or what the first line of a script names. No value: it is no Python program, or can't be
+/// started, which check_program() reports.
+std::optional<Interpreter> python_of(const std::string& program) {
   const std::string found = find_program(program);
-  if (found.empty()) return {};
+  if (found.empty()) return std::nullopt;
   const auto is_python = [](const std::string& word) { return base_name(word).starts_with("python"); };
-  if (is_python(found) || is_python(resolved(found))) return {found};
-  std::ifstream in(found, std::ios::binary);
-  std::string line;
-  if (!std::getline(in, line) || !line.starts_with("#!") || line.size() > 256) return {};
-  std::istringstream rest(line.substr(2));
-  std::vector<std::string> words;
-  for (std::string word; rest >> word;) words.push_back(word);
-  for (const std::string& word : words)
-    if (is_python(word)) return words;
-  return {};
+  if (is_python(found) || is_python(resolved(found))) return Interpreter{{found}, found, true};
+  const auto interpreter = interpreter_of(found);
+  return interpreter && interpreter->found && is_python(interpreter->name) ? interpreter : std::nullopt;
 }
 
 /// `preload`: the value of LD_PRELOAD.
@@ -78,13 +74,21 @@ std::string error_text(const Output& output) {
 
 }  // namespace
 
-std::string check_python(Findings& findings, const Installation& installation, const std::vector<std::string>& job) {
-  const std::vector<std::string> python = interpreter_of(job[0]);
-  if (python.empty() || installation.preload.empty()) return "";
-  const Output bare = import_with(preload_without_bestride(), python);
+std::optional<std::string> check_python(Findings& findings, const Installation& installation,
+                                        const std::vector<std::string>& job) {
+  const std::optional<Interpreter> python = python_of(job[0]);
+  if (!python || installation.preload.empty()) return std::nullopt;
+  const Output bare = import_with(preload_without_bestride(), python->command);
   if (bare.exit_code == no_mpi4py) {
-    findings.note(python_check, python.back() + " has no mpi4py, so its MPI library is not known");
+    findings.note(python_check, python->name + " has no mpi4py, so its MPI library is not known");
     return "";
+  }
+  if (bare.exit_code != 0 && bare.exit_code != failed) {
+    std::string command;
+    for (const std::string& word : python->command) command += shell_quoted(word) + " ";
+    findings.problem(python_check, python->name + " fails when it imports mpi4py, also without the library: " +
+                                       error_text(bare) + "; to see why: " + command + "-c 'from mpi4py import MPI'");
+    return std::nullopt;
   }
   if (bare.exit_code != 0) {
     findings.problem(python_check, "mpi4py can't be imported, also without the library: " + error_text(bare) +
@@ -92,7 +96,7 @@ std::string check_python(Findings& findings, const Installation& installation, c
     return "";
   }
   const std::string version = short_mpi_version(bare.text);
-  const Output preloaded = import_with(preload_with(installation.preload), python);
+  const Output preloaded = import_with(preload_with(installation.preload), python->command);
   if (preloaded.exit_code != 0)
     findings.problem(python_check, "mpi4py (" + version + ") can be imported, but not with the library preloaded: " +
                                        error_text(preloaded) + "; run the program without 'bestride run'");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -59,6 +60,26 @@ Json read_report(const std::string& path) {
   return json;
 }
 
+/// The rank that wrote a part, which is the number at the end of its name: rank 0 adds none.
+std::string writer_of(const std::string& path) {
+  const std::size_t dot = path.find_last_not_of("0123456789");
+  return dot != std::string::npos && path[dot] == '.' ? path.substr(dot + 1) : "";
+}
+
+/// A rank writes one part of a job's report. The names of the parts may be different otherwise: without a batch system,
+/// each rank uses its own process id.
+void check_parts(const std::vector<std::string>& paths) {
+  std::map<std::string, std::string> parts;
+  for (const std::string& path : paths) {
+    const auto [before, is_first] = parts.emplace(writer_of(path), path);
+    if (is_first) continue;
+    if (before->second == path) fail("'" + path + "' is given twice; give the parts of one job's report, each once");
+    fail("'" + before->second + "' and '" + path +
+         "' are reports of two jobs, which can't be added up; to compare two jobs, give the *.report.json files that "
+         "'bestride run --report' wrote of them");
+  }
+}
+
 /// Prints the sum of the parts of one job's report.
 void report(const std::vector<std::string>& paths) {
   ReportHeader all;
@@ -76,6 +97,7 @@ void report(const std::vector<std::string>& paths) {
       fail("'" + path + "' is damaged: a field is missing or of another type; run the job again");
     }
   }
+  check_parts(paths);
   std::fputs(report_text(all, ledger.lines(), ledger.cache()).c_str(), stdout);
 }
 
@@ -84,7 +106,9 @@ void report(const std::vector<std::string>& paths) {
 void add_report(CLI::App& app) {
   const auto paths = std::make_shared<std::vector<std::string>>();
   CLI::App* const command = app.add_subcommand("report", "print a JSON report; compare two reports of MPI time");
-  command->add_option("file", *paths, "report that a job wrote, or its parts; or two *.report.json files")
+  command
+      ->add_option("file", *paths,
+                   "report that a job wrote, or its parts; or two *.report.json files to compare two jobs")
       ->required()
       ->type_name("FILE");
   command->callback([paths] {

@@ -14,17 +14,19 @@
 #include <optional>
 #include <system_error>
 
+#include "base/replace_file.hpp"
 #include "base/variables.hpp"
 #include "cli/common/command.hpp"
 #include "cli/common/installation.hpp"
 #include "cli/common/job_words.hpp"
 #include "cli/common/launcher.hpp"
+#include "cli/common/named_profile.hpp"
 #include "cli/common/number.hpp"
+#include "cli/common/output_file.hpp"
 #include "cli/common/preload.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/watch/agents.hpp"
 #include "cli/watch/watch.hpp"
-#include "perfmodel/profile/profile.hpp"
 #include "telemetry/record/watcher.hpp"
 
 namespace bestride::inline cli {
@@ -42,6 +44,9 @@ struct RunOptions {
   bool watches() const { return watch || report || !metrics.empty(); }
 };
 
+constexpr const char* nothing_to_watch =
+    "leaves every call to the MPI library, so nothing is watched and no report is written";
+
 /// The choices of a variable, for CLI11's validation.
 std::vector<std::string> choices_of(const std::string& variable) {
   std::vector<std::string> choices;
@@ -55,18 +60,6 @@ std::vector<std::string> choices_of(const std::string& variable) {
     }
   }
   return choices;
-}
-
-std::string checked_profile(const std::string& path) {
-  const std::string absolute = resolved(path);
-  const auto profile = MachineProfile::load(absolute);
-  if (!profile) {
-    // load() says what the library would do in the job. Here the user named the file and can name another one.
-    const std::string& cause = profile.error().text;
-    fail(cause.substr(0, cause.find("; the built-in")) +
-         "; give a file that 'bestride calibrate' wrote, or leave --profile out");
-  }
-  return absolute;
 }
 
 Environment environment_of(const RunOptions& options, const Installation& installation, const Agents* agents) {
@@ -89,7 +82,7 @@ Environment environment_of(const RunOptions& options, const Installation& instal
     set.emplace_back("BESTRIDE_ALL_RANKS", "1");
   else if (!std::getenv("BESTRIDE_ALL_RANKS") && !options.disable)
     set.emplace_back("BESTRIDE_ALL_RANKS", "auto");
-  if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", checked_profile(options.profile));
+  if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", named_profile(options.profile));
   if (!options.strategy.empty()) set.emplace_back("BESTRIDE_STRATEGY", options.strategy);
   if (!options.log.empty()) set.emplace_back("BESTRIDE_LOG", options.log);
   return set;
@@ -110,29 +103,50 @@ WatchOptions watch_options(const RunOptions& options) {
   return watch;
 }
 
-[[noreturn]] void fail_without_launcher(const std::string& name) {
-  const std::string cause = "can't run '" + name + "': ";
+[[noreturn]] void fail_without_launcher(const RunOptions& options) {
+  const std::string& name = options.command[0];
+  bool exists = false;
+  std::string why = why_no_program(name, &exists);
+  if (options.report && name.ends_with(".json"))
+    why =
+        "there is no such program; --report takes no value: BESTRIDE_REPORT_FILE names the file, --verdict-folder the "
+        "folder";
+  fail("can't run '" + name + "': " + why, exists ? exit_no_program : exit_not_found);
+}
+
+/// The file that rank 0 writes, as far as this host can tell: the rank may run on another one.
+void check_report_file() {
+  namespace fs = std::filesystem;
+  const std::string& file = Settings::get().text("BESTRIDE_REPORT_FILE");
   std::error_code error;
-  if (name.find('/') == std::string::npos || !std::filesystem::exists(name, error))
-    fail(cause + "there is no such program; is it in PATH?", exit_not_found);
-  if (std::filesystem::is_directory(name, error))
-    fail(cause + "it is a folder; name the program in it", exit_no_program);
-  fail(cause + "you have no permission to execute it; 'chmod +x' gives it", exit_no_program);
+  if (file.empty() || !fs::exists(fs::absolute(file).parent_path(), error)) return;
+  if (const std::string why = why_not_opened(file); !why.empty())
+    fail("can't write BESTRIDE_REPORT_FILE='" + file + "': " + why + "; name another file");
+}
+
+/// Found out before the job, not after it. Without --report, files are written only if something is wrong.
+void check_outputs(const RunOptions& options) {
+  if (options.report) check_report_file();
+  if (!options.metrics.empty())
+    if (const std::string why = why_not_writable(options.metrics); !why.empty())
+      fail("can't write '" + options.metrics + "': " + why + "; name another file with --metrics");
+  if (!options.report && options.verdict_folder.empty()) return;
+  const std::string folder = options.verdict_folder.empty() ? "." : options.verdict_folder;
+  if (const std::string why = why_not_writable(folder + "/bestride"); !why.empty())
+    fail("can't write into " + (folder == "." ? "the working folder" : "the folder '" + folder + "'") + ": " + why +
+         "; name another one with --verdict-folder");
+}
+
+/// BESTRIDE_DISABLE=1: the job runs, but leaves no records.
+void leave_unwatched(RunOptions& options) {
+  std::fprintf(stderr, "bestride: BESTRIDE_DISABLE=1 %s; unset it\n", nothing_to_watch);
+  options.watch = options.report = false;
+  options.metrics.clear();
 }
 
 void run(RunOptions options) {
   if (options.command.empty()) fail("no command to run; for example: bestride run mpiexec -n 4 ./program");
-  if (options.watches() && options.disable)
-    fail("--disable leaves every call to the MPI library, so there is nothing to watch or to report; leave it out");
-  if (options.watches() && Settings::get().flag("BESTRIDE_DISABLE"))
-    std::fprintf(
-        stderr,
-        "bestride: BESTRIDE_DISABLE=1 leaves every call to the MPI library, so there is nothing to watch or to "
-        "report; unset it\n");
-  if (options.watches() && Settings::get().text("BESTRIDE_RECORD") == "off")
-    std::fprintf(stderr,
-                 "bestride: BESTRIDE_RECORD=off is overridden, because --watch, --report and --metrics read the ranks' "
-                 "records; to record nothing, leave these options out\n");
+  if (options.watches() && options.disable) fail(std::string("--disable ") + nothing_to_watch + "; leave it out");
   if (!options.watches() && !options.on_fault.empty()) fail("--on-fault needs --watch or --report");
   if (!options.watches() && !options.verdict_folder.empty()) fail("--verdict-folder needs --watch or --report");
   if (!options.watches() && options.patience > 0) fail("--patience needs --watch or --report");
@@ -140,7 +154,13 @@ void run(RunOptions options) {
   const Installation installation = Installation::find();
   if (const std::string why = installation.why_no_preload(); !why.empty()) fail(why);
   const std::string launcher = find_program(options.command[0]);
-  if (launcher.empty()) fail_without_launcher(options.command[0]);
+  if (launcher.empty()) fail_without_launcher(options);
+  if (options.watches() && Settings::get().flag("BESTRIDE_DISABLE")) leave_unwatched(options);
+  if (!options.dry_run) check_outputs(options);
+  if (options.watches() && Settings::get().text("BESTRIDE_RECORD") == "off")
+    std::fprintf(stderr,
+                 "bestride: BESTRIDE_RECORD=off is overridden, because --watch, --report and --metrics read the ranks' "
+                 "records; to record nothing, leave these options out\n");
 
   std::optional<Agents> agents;
   if (options.watches() && !options.dry_run)

@@ -21,7 +21,9 @@
 #include "cli/common/installation.hpp"
 #include "cli/common/job_words.hpp"
 #include "cli/common/launcher.hpp"
+#include "cli/common/named_profile.hpp"
 #include "cli/common/number.hpp"
+#include "cli/common/output_file.hpp"
 #include "cli/common/preload.hpp"
 #include "cli/common/shell.hpp"
 #include "cli/try/job_output.hpp"
@@ -40,6 +42,13 @@ struct TryOptions {
 
 enum Kind { plain, bestride_kind };
 constexpr const char* kind_names[] = {"plain", "bestride"};
+
+std::string content(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
 
 /// The files of all runs. Removed at the end, unless the user named the folder or something differs.
 class RunFolder {
@@ -68,6 +77,7 @@ class RunFolder {
   std::string file(int round, Kind kind, const char* ending) const {
     return path_ + "/" + std::to_string(round + 1) + "." + kind_names[kind] + ending;
   }
+  const std::string& path() const { return path_; }
   const std::string& keep() {
     kept_ = true;
     return path_;
@@ -78,12 +88,31 @@ class RunFolder {
   bool named_, kept_ = false;
 };
 
-std::string content(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
+/// An empty file to which the library adds a byte in a job that it has reached (BESTRIDE_MARK). In the working folder
+/// if possible, which hosts mostly share. A process of another host may write it: open() asks the file server for its
+/// size.
+class Mark {
+ public:
+  explicit Mark(const RunFolder& folder) {
+    for (const std::string& place : {resolved("."), folder.path()}) {
+      path_ = place + "/.bestride-try-XXXXXX";
+      const int descriptor = mkstemp(path_.data());
+      if (descriptor < 0) continue;
+      close(descriptor);
+      return;
+    }
+    fail("can't write '" + path_ + "': " + std::strerror(errno) + "; give --keep another folder");
+  }
+  ~Mark() { unlink(path_.c_str()); }
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+
+  const std::string& path() const { return path_; }
+  bool left() const { return !content(path_).empty(); }
+
+ private:
+  std::string path_;
+};
 
 std::string last_lines(const std::string& text, int lines) {
   std::size_t from = text.size();
@@ -118,7 +147,7 @@ bool says_not_preloaded(const std::string& line) {
 }
 
 /// Ends the command if a run fails.
-void check(const TimedRun& run, Kind kind, int round, const Trial& trial, RunFolder& folder) {
+void check(const TimedRun& run, Kind kind, int round, const Trial& trial, RunFolder& folder, const Mark& mark) {
   if (run.interrupted) finish(run.exit_code);
   const std::string all_errors = content(folder.file(round, kind, ".err"));
   if (kind == bestride_kind && !lines_of(all_errors, says_not_preloaded).empty())
@@ -129,6 +158,11 @@ void check(const TimedRun& run, Kind kind, int round, const Trial& trial, RunFol
     for (const std::string& line :
          lines_of(all_errors, [](const auto& each) { return each.starts_with("bestride: "); }))
       std::fprintf(stderr, "%s\n", line.c_str());
+  if (run.exit_code == 0 && kind == bestride_kind && round == 0 && !mark.left())
+    fail(
+        "no MPI call of the job reached the library, so the job would be compared with itself: the program makes none, "
+        "its MPI library is not supported, or a script or container does not pass LD_PRELOAD on to it; 'bestride "
+        "doctor PROGRAM' checks the program, docs/troubleshooting.md says what passes LD_PRELOAD on");
   if (run.exit_code == 0) return;
   const std::string errors = last_lines(all_errors, 10);
   if (!errors.empty()) std::fprintf(stderr, "%s%s", errors.c_str(), errors.back() == '\n' ? "" : "\n");
@@ -179,8 +213,8 @@ std::string output_text(const OutputDifference& found) {
   return text;
 }
 
-[[noreturn]] void fail_to_write_json(const TryOptions& options) {
-  fail("can't write '" + options.json + "': " + std::strerror(errno) + "; give --json another path");
+[[noreturn]] void fail_to_write_json(const TryOptions& options, const std::string& why) {
+  fail("can't write '" + options.json + "': " + why + "; give --json another path");
 }
 
 void write_json(const TryOptions& options, const Trial& trial, const PairedComparison& found,
@@ -197,18 +231,19 @@ void write_json(const TryOptions& options, const Trial& trial, const PairedCompa
                               {"output", output_names[static_cast<int>(output.kind)]}};
   std::ofstream file(options.json);
   file << all.dump(1) << "\n";
-  if (!file.flush()) fail_to_write_json(options);
+  if (!file.flush()) fail_to_write_json(options, std::strerror(errno));
 }
 
-Environment environment_with(const TryOptions& options, const Installation& installation) {
+Environment environment_with(const TryOptions& options, const Installation& installation, const Mark& mark) {
   Environment set;
   set.emplace_back("LD_PRELOAD", preload_with(installation.preload));
-  if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", resolved(options.profile));
+  set.emplace_back("BESTRIDE_MARK", mark.path());
+  if (!options.profile.empty()) set.emplace_back("BESTRIDE_PROFILE", named_profile(options.profile));
   return set;
 }
 
 void run_rounds(const TryOptions& options, const std::string& launcher, const std::vector<std::string> (&commands)[2],
-                const Environment (&environments)[2], RunFolder& folder, Trial* trial) {
+                const Environment (&environments)[2], RunFolder& folder, const Mark& mark, Trial* trial) {
   const auto begin = std::chrono::steady_clock::now();
   double longest = 0;
   std::printf("round       plain    Bestride   ratio\n");
@@ -220,7 +255,7 @@ void run_rounds(const TryOptions& options, const std::string& launcher, const st
       const std::string output = folder.file(round, kind, ".out");
       const TimedRun run =
           run_timed(launcher, commands[kind], environments[kind], output, folder.file(round, kind, ".err"));
-      check(run, kind, round, *trial, folder);
+      check(run, kind, round, *trial, folder, mark);
       seconds[kind] = run.seconds;
       trial->outputs[kind].push_back(content(output));
     }
@@ -239,18 +274,23 @@ void try_job(const TryOptions& options) {
   const Installation installation = Installation::find();
   if (const std::string why = installation.why_no_preload(); !why.empty()) fail(why);
   const std::string launcher = find_program(options.command[0]);
-  if (launcher.empty())
-    fail("can't run '" + options.command[0] + "': there is no such program; is it in PATH?", exit_not_found);
-  if (!options.json.empty() && !std::ofstream(options.json, std::ios::app))
-    fail_to_write_json(options);  // before the runs
-  Environment environments[2] = {{{"LD_PRELOAD", preload_without_bestride()}}, environment_with(options, installation)};
+  if (launcher.empty()) {
+    bool exists = false;
+    const std::string why = why_no_program(options.command[0], &exists);
+    fail("can't run '" + options.command[0] + "': " + why, exists ? exit_no_program : exit_not_found);
+  }
+  if (!options.json.empty())
+    if (const std::string why = why_not_opened(options.json); !why.empty()) fail_to_write_json(options, why);
+  RunFolder folder(options.keep);
+  const Mark mark(folder);
+  Environment environments[2] = {{{"LD_PRELOAD", preload_without_bestride()}},
+                                 environment_with(options, installation, mark)};
   std::vector<std::string> commands[2] = {options.command, options.command};
   for (const std::string& note : prepare_launcher(commands[bestride_kind], environments[bestride_kind]))
     std::fprintf(stderr, "bestride: %s\n", note.c_str());
 
-  RunFolder folder(options.keep);
   Trial trial;
-  run_rounds(options, launcher, commands, environments, folder, &trial);
+  run_rounds(options, launcher, commands, environments, folder, mark, &trial);
   const PairedComparison found = compare(trial.rounds);
   const OutputDifference output = compare_outputs(trial.outputs[plain], trial.outputs[bestride_kind]);
   std::printf("\nratio   %.2f, quartiles %.2f to %.2f: %s\noutput  %s\n", found.ratio, found.quartiles[0],
@@ -276,9 +316,7 @@ void add_try(CLI::App& app, std::vector<std::string>& words) {
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "begin no round that would end later than this")
       ->check(number(least_seconds, most_seconds));
-  command->add_option("--profile", options->profile, "machine profile to use")
-      ->type_name("FILE")
-      ->check(CLI::ExistingFile);
+  command->add_option("--profile", options->profile, "machine profile to use")->type_name("FILE");
   command->add_option("--keep", options->keep, "folder for the output of each run; kept")->type_name("FOLDER");
   command->add_option("--json", options->json, "write the times and the verdict")->type_name("FILE");
   command->callback([options] { try_job(*options); });

@@ -139,10 +139,10 @@ DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Da
   // The progress thread may have to combine elements, and it may not call MPI.
   if (!blocking && entry.collectives.on_one_node && !integer_operation(op, type)) return {};
   switch (reassociation_of(op, type)) {
-    case Reassociation::in_any_order: return {true, false};
+    case Reassociation::in_any_order: return {true, false, false, false, true};
     case Reassociation::in_any_order_if_ordinary: {
       const bool permitted = reassociation_permitted(entry);
-      return {permitted, false, false, !permitted && blocking};
+      return {permitted, false, false, !permitted && blocking, true};
     }
     case Reassociation::in_one_order_in_the_call:
       if (!blocking) return {};
@@ -150,7 +150,7 @@ DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Da
     case Reassociation::in_one_order: {
       const Job* all = job();
       const bool permitted = reassociation_permitted(entry);
-      return {permitted, true, all && !permitted && blocking && all->settings.calls_before_order >= 0};
+      return {permitted, true, all && !permitted && blocking && all->settings.calls_before_order >= 0, false, true};
     }
     case Reassociation::by_mpi: break;
   }

@@ -320,6 +320,7 @@ struct DispatchedReduction {
   bool if_library_agrees = false;  ///< not possible, unless the MPI library has the same order (library_order.hpp)
   bool if_ordinary = false;        ///< not possible, unless the result, which all members have, shows that the order
                                    ///< does not matter; otherwise the library repeats the call
+  bool in_some_order = false;      ///< possible wherever the order of its operations is known or permitted
   /// True if the result has the same bits in any order.
   bool exact() const noexcept { return (possible || if_ordinary) && !in_one_order; }
   /// In which order it is carried out. `found`: of the MPI library, or nullptr.

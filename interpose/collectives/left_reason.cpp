@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/collectives/left_reason.hpp"
 
+#include <algorithm>
+
 #include "interpose/collectives/communicator.hpp"
 #include "interpose/collectives/dispatch.hpp"
 #include "interpose/collectives/job.hpp"
@@ -17,6 +19,7 @@ constexpr const char* collective_size = "collective size";
 constexpr const char* off = "collectives off";
 constexpr const char* unsupported = "unsupported";
 constexpr const char* memory = "memory";
+constexpr const char* order = "order";
 
 bool on_one_node(CommEntry& entry) noexcept {
   const Topology& world = job()->topology;
@@ -75,6 +78,18 @@ const char* otherwise(const LeftCollective& left, const CommEntry& entry) noexce
   return rooted && !left.bytes ? unsupported : new_communicator;
 }
 
+/// True if the members find out, sooner or later, whether the reduction may be carried out. `element`: packed bytes.
+bool order_is_found_out(const LeftCollective& left, const DispatchedReduction& how, MPI_Op op, MPI_Datatype type,
+                        std::int64_t element) noexcept {
+  const std::int64_t count = left.bytes.value_or(0) / std::max<std::int64_t>(element, 1);
+  switch (left.what) {
+    case Collective::allreduce:
+      return how.if_ordinary || (how.if_library_agrees && finds_sum_order({left.what, 0, op, type, count}));
+    case Collective::reduce: return how.if_library_agrees && finds_sum_order({left.what, 0, op, type, count});
+    default: return false;
+  }
+}
+
 }  // namespace
 
 const char* left_reason(const LeftCollective& left) noexcept {
@@ -86,10 +101,18 @@ const char* left_reason(const LeftCollective& left) noexcept {
 const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type) noexcept {
   const CommEntry* entry;
   if (const char* const reason = by_communicator_or_size(left, &entry)) return reason;
-  const DispatchedReduction how = dispatch_reduction(*entry, op, type, element_size(type).packed, left.blocking);
-  const bool checked = how.if_ordinary && left.what == Collective::allreduce && !entry->collectives.on_one_node;
-  if (!how.possible && !checked) return reassociation_of(op, type) == Reassociation::by_mpi ? unsupported : "order";
-  return otherwise(left, *entry);
+  const std::int64_t element = element_size(type).packed;
+  const DispatchedReduction how = dispatch_reduction(*entry, op, type, element, left.blocking);
+  if (!how.in_some_order) return unsupported;
+  if (how.possible) return otherwise(left, *entry);
+  const CommCollectives& collectives = entry->collectives;
+  if (!collectives.on_one_node)
+    return how.if_ordinary && left.what == Collective::allreduce ? otherwise(left, *entry) : order;
+  // On one node, whether the order matters is found out once there is memory.
+  return !(collectives.one_node && collectives.one_node->has_memory()) &&
+                 order_is_found_out(left, how, op, type, element)
+             ? otherwise(left, *entry)
+             : order;
 }
 
 const char* left_neighbor_reason(MPI_Comm comm, NeighborForm form, bool blocking) noexcept {

@@ -99,13 +99,22 @@ bool adds_as(ReductionTree::Form form, const ReductionCall& call, const Route& r
   return on_all_members(comm, same);
 }
 
+/// `size`: of an element.
+bool is_short_sum(const ReductionCall& call, std::int64_t size) noexcept {
+  return call.op == MPI_SUM && call.count <= most_bytes / size;
+}
+
 }  // namespace
+
+bool finds_sum_order(const ReductionCall& call) noexcept {
+  return floating_bytes(call.type) != 0 && is_short_sum(call, predefined(call.type)->size);
+}
 
 SumOrder* find_sum_order(CommEntry& entry, const ReductionCall& call) noexcept {
   const std::int64_t bytes = floating_bytes(call.type);
-  if (bytes == 0 || call.op != MPI_SUM) return nullptr;
+  if (bytes == 0) return nullptr;
   const std::int64_t size = predefined(call.type)->size;
-  if (call.count > most_bytes / size) return nullptr;
+  if (!is_short_sum(call, size)) return nullptr;
   for (SumOrder& order : entry.collectives.sum_orders) {
     if (order.count == 0)
       order = {call.count,

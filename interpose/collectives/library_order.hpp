@@ -25,6 +25,9 @@ struct ReductionCall {
   std::int64_t count;
 };
 
+/// True if the library's order of such reductions is found out, sooner or later.
+bool finds_sum_order(const ReductionCall& call) noexcept;
+
 /// Counts the call. nullptr: it is left to the MPI library, because its order is different or will be found out later,
 /// if at all. All members call this with the same arguments, and get the same answer.
 SumOrder* find_sum_order(CommEntry& entry, const ReductionCall& call) noexcept;

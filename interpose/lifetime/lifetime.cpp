@@ -106,6 +106,7 @@ void Lifetime::begin(Runtime& runtime) noexcept {
   runtime.comms.add_valid(MPI_COMM_WORLD);
   runtime.comms.add_valid(MPI_COMM_SELF);
   if (rank == 0) warn_about_settings(runtime);
+  if (rank == 0 && runtime.options_.reporting) check_report_file();
   if (ranks == 1) warn_about_lone_tasks();
   // A communicator of one rank, so no other rank has to take part.
   if (runtime.options_.paranoid && real.Comm_dup(MPI_COMM_SELF, &runtime.paranoid_comm_) == MPI_SUCCESS)

@@ -35,6 +35,11 @@ std::string report_path() {
   return "bestride-" + std::to_string(::getpid()) + ".json";
 }
 
+void say_not_written(const std::string& path, int error) noexcept {
+  warn_once("report.file", "the report can't be written to %s (%s); set BESTRIDE_REPORT_FILE", path.c_str(),
+            std::strerror(error));
+}
+
 /// `rank`: the rank that writes; a rank other than 0 writes only if some rank does not take part. `one_of_many`: every
 /// rank writes a report.
 void write_report(const ReportHeader& header, const Ledger& ledger, int rank, bool one_of_many) {
@@ -46,9 +51,7 @@ void write_report(const ReportHeader& header, const Ledger& ledger, int rank, bo
   std::FILE* file = inject_failure(FailPoint::report) ? nullptr : std::fopen(path.c_str(), "w");
   bool good = file && std::fwrite(json.data(), 1, json.size(), file) == json.size();
   if (file) good &= std::fclose(file) == 0;
-  if (!good)
-    warn_once("report.file", "the report can't be written to %s (%s); set BESTRIDE_REPORT_FILE", path.c_str(),
-              std::strerror(errno));
+  if (!good) say_not_written(path, errno);
 }
 
 /// Sent before a ledger: the number of bytes that follow and the number of ranks it covers.
@@ -97,6 +100,17 @@ bool receive(int from, std::int64_t* ranks, Ledger& ledger) noexcept {
 }
 
 }  // namespace
+
+void check_report_file() noexcept {
+  try {
+    const std::string path = report_path();
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (::access(::access(path.c_str(), F_OK) == 0 ? path.c_str() : folder.c_str(), W_OK) != 0)
+      say_not_written(path, errno);
+  } catch (...) {  // no memory
+  }
+}
 
 void gather_and_write(const Participants& participants, int rank, ReportHeader& header, Ledger& ledger) noexcept {
   std::int64_t ranks = 1;

@@ -8,6 +8,10 @@
 
 namespace bestride::inline interpose {
 
+/// Called in MPI_Init by rank 0 if it reports: says so if the file could not be written now, while the user can still
+/// name another one.
+void check_report_file() noexcept;
+
 /// Called at MPI_Finalize by every rank that reports. On entry `header.ranks` is 1. If a rank has no memory, its lines
 /// are missing.
 void gather_and_write(const Participants& participants, int rank, ReportHeader& header, Ledger& ledger) noexcept;

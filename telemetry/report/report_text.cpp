@@ -45,7 +45,7 @@ std::string explained(const std::string& reason) {
       {"bounds", "bounds: the packed buffer is too small"},
       {"memory", "memory: no memory for a copy or for shared memory"},
       {"collective size", "collective size: not faster at this size"},
-      {"order", "order: the library adds numbers in its own order"},
+      {"order", "order: not known to be the MPI library's"},
       {"unsupported", "unsupported: always left to MPI"},
       {"not all ranks", "not all ranks: not every one has the preload"},
       {"collectives off", "collectives off: in this job, or this form"},

@@ -81,7 +81,7 @@ class CalibrateTest(unittest.TestCase):
 
     def test_says_beforehand_that_it_cant_write(self):
         for named, why in (("/proc/nothing/profile.json", "can't create the folder of BESTRIDE_PROFILE='/proc/nothing/profile.json': "),
-                           ("/dev/null", "BESTRIDE_PROFILE='/dev/null' is no regular file; choose another file with --output"),
+                           ("/dev/null", "can't write BESTRIDE_PROFILE='/dev/null': it is no regular file; choose another file with --output"),
                            ("/proc/profile.json", "can't write BESTRIDE_PROFILE='/proc/profile.json': "),
                            (self.folder, "is a folder")):
             done = subprocess.run([COMMAND, "calibrate", "--mpiexec", MPIEXEC], env={**os.environ, "BESTRIDE_PROFILE": named}, text=True, capture_output=True,
@@ -288,6 +288,60 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
         done = self.calibrate("--quick", "--budget", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("were known", done.stdout)
+
+    def hanging_launcher(self):
+        """Waits for a connection, as ssh does, in a session of its own. Returns the launcher and the file of the connection's pid."""
+        path, pids = f"{self.folder}/hanging", f"{self.folder}/pid"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\nsetsid sh -c 'echo $$ > {pids}.new; mv {pids}.new {pids}; exec sleep 1000' &\nwait\n")
+        os.chmod(path, 0o755)
+        return path, pids
+
+    def assert_ended(self, pids):
+        with open(pids, encoding="utf-8") as file, self.assertRaises(ProcessLookupError):
+            os.kill(int(file.read()), 0)
+
+    def test_a_launcher_that_reaches_no_host(self):
+        launcher, pids = self.hanging_launcher()
+        for only in ("pack", "isend", "collectives"):
+            said = self.refused("--only", only, "--mpiexec", f"{launcher} -hosts a,b", "--patience", "2", code=1)
+            self.assertRegex(said, rf"\Abestride: [^\n]+ failed: '{launcher}' has not started the measuring program within 2 s; can it reach every host that it "
+                             r"is to use, without a password \('ssh HOST true'\)\? --patience gives it more time\n\Z")
+            self.assert_ended(pids)
+
+    def test_a_signal_ends_what_was_started(self):
+        launcher, pids = self.hanging_launcher()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            words = [COMMAND, "calibrate", "--only", "pack", "--mpiexec", launcher, "--output", self.profile]
+            with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, stdin=subprocess.DEVNULL) as process:
+                try:
+                    while not os.path.exists(pids):
+                        time.sleep(0.01)
+                    process.send_signal(number)  # to this process alone, unlike a terminal
+                    _, said = process.communicate(timeout=30)
+                finally:
+                    process.kill()
+            self.assertEqual(process.returncode, 128 + number, said)
+            self.assertIn(b"goes on from here", said)
+            self.assert_ended(pids)
+            os.remove(pids)
+
+    def test_nothing_is_lost_over_a_damaged_profile(self):
+        os.makedirs(os.path.dirname(self.profile))
+        damaged = '{"format": "bestride-profile", "version": 2, "collectives'
+        for only in ("pack", "collectives", "gpu"):
+            with open(self.profile, "w", encoding="utf-8") as file:
+                file.write(damaged)
+            done = self.calibrate("--only", only, "--budget", "1")
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertEqual(done.stderr, f"bestride: profile '{self.profile}': damaged or cut short (not JSON), so nothing but '{only}' would be left in it; "
+                             "remove it or leave --only out to measure everything again, or choose another file with --output\n")
+            with open(self.profile, encoding="utf-8") as file:
+                self.assertEqual(file.read(), damaged)
+        done = self.calibrate("--quick", "--budget", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"bestride: profile '{self.profile}': damaged or cut short (not JSON); it is replaced\n", done.stderr)
+        self.assertEqual(self.read()["format"], "bestride-profile")
 
     @unittest.skipUnless(STAND_IN, "the stand-in driver is not run here")
     def test_a_gpu_is_measured_kept_and_marked(self):

@@ -3,6 +3,7 @@
 """What `bestride doctor` finds: programs, launchers, profiles, policies of the kernel. The prefix is that of output_test.py."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -128,7 +129,9 @@ class Doctor(CommandTest):
 
     def test_what_is_no_program(self):
         self.assertIn("problem  program   there is no program 'nowhere' that can be run", self.findings("nowhere", code=1))
-        self.assertIn("problem  program   there is no program '/tmp' that can be run", self.findings("/tmp", code=1))
+        self.assertIn("problem  program   '/tmp' can't be run: it is a folder; name the program in it\n", self.findings("/tmp", code=1))
+        data = self.write("data", "")
+        self.assertIn(f"problem  program   '{data}' can't be run: you have no permission to execute it; 'chmod +x' gives it\n", self.findings(data, code=1))
         broken = self.write("broken", "\x7fELF but not really", 0o755)
         self.assertIn("is not an ELF program", self.findings(broken, code=1))
 
@@ -155,6 +158,49 @@ class Doctor(CommandTest):
         self.assertIn("not with the library preloaded: it crashes, or takes longer than 30 s; ", self.findings("python3", code=1))
         self.python("exit 3", "exit 3")
         self.assertIn("has no mpi4py", self.findings("python3", code=0))
+
+    def test_python_that_cant_be_started_or_is_broken(self):
+        self.python("exit 1", "exit 1")
+        self.assertRegex(self.findings("python3", code=1), r"problem  python    (\S+/path/python3) fails when it imports mpi4py, also without the library: exit code 1; "
+                         r"to see why: \1 -c 'from mpi4py import MPI'\n")
+        self.python("echo 'ImportError: libmpi.so.12: cannot open'; exit 4", "exit 4")
+        text = self.findings("python3", code=1)
+        self.assertIn("problem  python    mpi4py can't be imported, also without the library: ImportError: libmpi.so.12: cannot open; mend that first, ", text)
+        self.assertNotIn(" program ", text)
+        for first_line, missing, more in (("#!/nowhere/bin/python3", "/nowhere/bin/python3", ""), ("#!/usr/bin/env python3.99", "python3.99", ""),
+                                          ("#!/usr/bin/env python3 -u", "python3 -u", " (env takes the rest of the line for one name; 'env -S' splits it)"),
+                                          ("#!/usr/bin/env -S python3.99 -u", "python3.99", ""), ("#!/bin/sh\r", "/bin/sh\\r", " (the line ends with a carriage return)"),
+                                          ("#! /nowhere/sh -e", "/nowhere/sh", "")):
+            script = self.write("script", f"{first_line}\n", 0o755)
+            text = self.findings(script, code=1)
+            self.assertIn(f"problem  program   {script} can't be started: its first line names the interpreter '{missing}', which is not there{more}; correct that line, "
+                          "or load the module or environment of the interpreter\n", text)
+            self.assertEqual(len(re.findall("(?m)^.{8} (program|python) ", text)), 1, text)
+
+    def preloads(self, value, code):
+        """The findings; the dynamic linker says on stderr, too, what it can't preload into the command."""
+        self.launcher("mpiexec", "mpiexec.hydra")
+        done = self.run_command("doctor", "/bin/true", BESTRIDE_GPU="off", LD_PRELOAD=value)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return re.findall(r"(?m)^(\w+) +preload +(.*)$", done.stdout)
+
+    def test_preloaded_libraries(self):
+        self.assertEqual(self.preloads("", code=0), [])
+        self.assertEqual(self.preloads("libm.so.6", code=0), [("ok", "LD_PRELOAD=libm.so.6 can be preloaded")])
+        self.assertEqual(self.preloads(f"{self.front}:libm.so.6", code=0), [("ok", f"LD_PRELOAD={self.front}:libm.so.6 can be preloaded")])
+        not_there = ("problem", "LD_PRELOAD names /nowhere/libbestride.so, which is not there, so programs start without it; correct LD_PRELOAD or unset it")
+        self.assertEqual(self.preloads("/nowhere/libbestride.so", code=1), [not_there])
+        self.assertEqual(self.preloads("/nowhere/libbestride.so libm.so.6", code=1), [not_there])
+        text = self.write("libtext.so", "no library")
+        self.assertEqual(self.preloads(text, code=1), [("problem", f"LD_PRELOAD names {text}, which the dynamic linker can't load, so programs start without it; "
+                                                        "correct LD_PRELOAD or unset it")])
+        self.assertEqual(self.preloads("libabsent.so", code=1)[0][0], "problem")
+        other = f"{self.prefix}/other"
+        os.mkdir(other)
+        shutil.copy(self.front, other)
+        self.assertEqual(self.preloads(f"{other}/libbestride.so", code=1),
+                         [("problem", f"LD_PRELOAD names {other}/libbestride.so, of another installation than this command, whose library is {self.front}; unset "
+                           "LD_PRELOAD, or use the command of that installation")])
 
     @unittest.skipUnless(PROGRAM["SANITIZED"], "no AddressSanitizer here")
     def test_address_sanitizer(self):

@@ -136,11 +136,30 @@ class Run(CommandTest):
 
     def test_a_disabled_job_is_not_watched(self):
         self.assertIn("BESTRIDE_DISABLE=1\n", self.good("run", "--dry-run", "--disable", "--", "true"))
-        why = "leaves every call to the MPI library, so there is nothing to watch or to report"
+        why = "leaves every call to the MPI library, so nothing is watched and no report is written"
+        self.launcher("mpiexec", "mpiexec.hydra")
         for option in ("--watch", "--report", "--metrics=/dev/null"):
             self.assertEqual(self.refused("run", option, "--disable", "--", "true"), f"--disable {why}; leave it out")
-        done = self.run_command("run", "--watch", "--", "true", BESTRIDE_DISABLE="Yes")
-        self.assertEqual((done.returncode, done.stderr), (0, f"bestride: BESTRIDE_DISABLE=1 {why}; unset it\n"))
+            done = self.run_command("run", option, "--", "mpiexec", "-n", "2", "x", BESTRIDE_DISABLE="Yes")
+            self.assertEqual((done.returncode, done.stderr), (0, f"bestride: BESTRIDE_DISABLE=1 {why}; unset it\n"))
+            self.assertEqual(done.stdout, f"BESTRIDE_ALL_RANKS=auto\nBESTRIDE_DISABLE=Yes\nLD_PRELOAD={self.front}\n-n 2 x\n")
+
+    def test_files_that_cant_be_written_start_nothing(self):
+        job = ["--", "touch", f"{self.prefix}/begun"]
+        for option, cause in ((["--metrics", "/proc/none/m"], "'/proc/none/m': No such file or directory; name another file with --metrics"),
+                              (["--metrics", f"{self.prefix}/home"], f"'{self.prefix}/home': Is a directory; name another file with --metrics"),
+                              (["--report", "--verdict-folder", "/proc"], "into the folder '/proc': No such file or directory; name another one with --verdict-folder"),
+                              (["--watch", "--verdict-folder", "/proc"], "into the folder '/proc': No such file or directory; name another one with --verdict-folder")):
+            self.assertEqual(self.refused("run", *option, *job), "can't write " + cause)
+        for file, cause in (("/proc/none", "No such file or directory"), (f"{self.prefix}/home", "Is a directory")):
+            self.assertEqual(self.refused("run", "--report", *job, BESTRIDE_REPORT_FILE=file), f"can't write BESTRIDE_REPORT_FILE='{file}': {cause}; name another file")
+        self.assertFalse(os.path.exists(f"{self.prefix}/begun"))
+        # It may be a folder of another host.
+        done = self.run_command("run", "--report", *job, BESTRIDE_REPORT_FILE="/nowhere/on/this/host/r.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.exists(f"{self.prefix}/begun"))
+        self.assertEqual(self.refused("run", "--report", "r.json", "mpiexec", code=127),
+                         "can't run 'r.json': there is no such program; --report takes no value: BESTRIDE_REPORT_FILE names the file, --verdict-folder the folder")
 
     def test_what_cant_be_run(self):
         self.assertEqual(self.refused("run", "--", "no-such-launcher", code=127),
@@ -255,7 +274,7 @@ class Run(CommandTest):
         bad = ("0", "-1", "nan", "inf", "-inf", "1e308", "1e400", "", " ", "x", "5x", "0x10", "99999999999999999999")
         for command, option, whole, least, most in (
                 (["calibrate"], "--budget", True, "1", "1000000"), (["calibrate"], "--ranks", True, "2", "1048576"),
-                (["run", "--watch"], "--fan-out", True, "1", "65536"), (["run", "--watch"], "--patience", False, "1", "1000000"),
+                (["calibrate"], "--patience", False, "1", "1000000"), (["run", "--watch"], "--fan-out", True, "1", "65536"), (["run", "--watch"], "--patience", False, "1", "1000000"),
                 (["run", "--metrics", "m"], "--metrics-period", False, "0.1", "1000000"),
                 (["try"], "--rounds", True, "1", None), (["try"], "--seconds", False, "0.1", "1000000"),
                 (["explain", "--collective", "gather"], "--nodes", True, "1", "16777216"),
@@ -540,6 +559,21 @@ class Report(CommandTest):
             self.assertIn(reason, documented)
             text = self.good("report", self.report(lines=[{**self.LINE, "strategy": "forward", "reason": reason}]))
             self.assertRegex(text, rf"\n  {reason}: \w")
+
+    def test_parts_are_added_up_and_jobs_are_not(self):
+        whole = self.report()
+        with open(whole, encoding="utf-8") as file:
+            text = file.read()
+        parts = [self.write(f"{name}.json.{rank}", text) for name, rank in (("report", 1), ("of-pid-7", 12))]
+        self.assertIn("\nMPI_Isend           16 x 64 | 8 B                         36 ", self.good("report", whole, *parts))
+        self.assertIn("4 ranks", self.good("report", *parts))
+        other = self.write("other.json", text)
+        self.assertEqual(self.refused("report", whole, whole), f"'{whole}' is given twice; give the parts of one job's report, each once")
+        for files in ((whole, other), (whole, parts[0], other)):
+            self.assertEqual(self.refused("report", *files), f"'{files[0]}' and '{files[-1]}' are reports of two jobs, which can't be added up; to compare two jobs, "
+                             "give the *.report.json files that 'bestride run --report' wrote of them")
+        same_rank = self.write("other.json.1", text)
+        self.assertIn(f"'{parts[0]}' and '{same_rank}' are reports of two jobs", self.refused("report", parts[0], same_rank))
 
     def test_bad_files(self):
         self.assertIn("No such file", self.refused("report", "/nowhere"))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`bestride try` with shell scripts in place of jobs. The environment is that of output_test.py."""
+import glob
 import json
 import os
 import re
@@ -9,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-from output_test import CommandTest
+from output_test import PROGRAM, CommandTest
 
 
 class Try(CommandTest):
@@ -18,7 +19,9 @@ class Try(CommandTest):
         self.environment["TMPDIR"] = f"{self.prefix}/home"
 
     def job(self, script):
-        self.write("path/job", f"#!/bin/sh\nwith=no\ncase $LD_PRELOAD in *libbestride.so*) with=yes;; esac\n{script}\n", 0o755)
+        """In place of an MPI program: the library adds a byte to the file that BESTRIDE_MARK names."""
+        self.write("path/job", "#!/bin/sh\nwith=no\ncase $LD_PRELOAD in *libbestride.so*) with=yes; printf 1 >> \"$BESTRIDE_MARK\";; esac\n" + script + "\n",
+                   0o755)
 
     def left(self):
         return [name for name in os.listdir(f"{self.prefix}/home") if name.startswith("bestride-try-")]
@@ -101,6 +104,33 @@ class Try(CommandTest):
         self.assertEqual(self.refused("try", "job", BESTRIDE_DISABLE="1"),
                          "BESTRIDE_DISABLE=1 leaves every call to the MPI library, so the job would be compared with itself; unset it")
 
+    def assert_compared_with_itself(self, done):
+        self.assertEqual((done.returncode, done.stdout), (2, "round       plain    Bestride   ratio\n"), done.stderr)
+        self.assertRegex(done.stderr, r"\Abestride: no MPI call of the job reached the library, so the job would be compared with itself: [^\n]+; 'bestride "
+                         r"doctor PROGRAM' checks the program, [^\n]+\n\Z")
+        self.assertEqual(glob.glob(f"{self.prefix}/home/.bestride-try-*") + self.left(), [])
+
+    def test_a_job_that_the_library_does_not_reach(self):
+        self.assert_compared_with_itself(self.run_command("try", "--json", f"{self.prefix}/try.json", "true"))
+        self.assertFalse(os.path.exists(f"{self.prefix}/try.json"))
+        self.write("path/script", "#!/bin/sh\nunset LD_PRELOAD BESTRIDE_MARK\nexec job\n", 0o755)
+        self.job("true")
+        self.assert_compared_with_itself(self.run_command("try", "script"))
+
+    @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
+    def test_an_mpi_program(self):
+        """A real one, of one rank, with the library of the build."""
+        self.write("path/bare", f"#!/bin/sh\nunset LD_PRELOAD\nexec {PROGRAM['MPI_PROGRAM']}\n", 0o755)
+        self.write("path/silent", f"#!/bin/sh\nexec {PROGRAM['MPI_PROGRAM']} > {self.prefix}/log 2>&1\n", 0o755)
+        for command in (["bare"], ["silent"], [PROGRAM["MPI_PROGRAM"]]):
+            done = subprocess.run([os.environ["COMMAND_UNDER_TEST"], "try", "--rounds", "1", *command], env=self.environment, cwd=f"{self.prefix}/home",
+                                  text=True, capture_output=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
+            if command == ["bare"]:
+                self.assert_compared_with_itself(done)
+            else:
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn("\nratio   ", done.stdout)
+
     def test_what_the_library_says_is_shown_once(self):
         self.job("[ $with = no ] || for rank in 0 1; do echo 'bestride: nothing is accelerated' >&2; done; echo other >&2")
         done = self.run_command("try", "--rounds", "2", "job")
@@ -109,12 +139,16 @@ class Try(CommandTest):
     def test_bad_usage(self):
         self.assertIn("for example: bestride try mpiexec", self.refused("try"))
         self.assertIn("there is no such program", self.refused("try", "absent-program", code=127))
+        self.assertIn("you have no permission to execute it", self.refused("try", self.write("data", ""), code=126))
         self.assertIn("--rounds: '21' is not a whole number from 1 to 20", self.refused("try", "--rounds", "21", "job"))
         self.job("true")
         self.assertIn("give --keep another", self.run_command("try", "--keep", "/proc/none", "job").stderr)
         done = self.run_command("try", "--rounds", "1", "--json", "/proc/none", "job")
         self.assertIn("give --json another path", done.stderr)
         self.assertEqual(done.stdout, "", "no run was begun")
+        self.assertIn("No such file", self.refused("try", "--profile", "/nowhere", "job"))
+        damaged = self.write("damaged.json", "{")
+        self.assertIn("damaged or cut short", self.refused("try", "--profile", damaged, "job"))
 
     def test_a_signal_ends_the_job_and_the_command(self):
         self.job(f"trap 'echo ended > {self.prefix}/ended; exit 7' TERM; echo $$ > {self.prefix}/begun; sleep 10 & wait")

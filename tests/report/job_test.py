@@ -23,9 +23,16 @@ class JobTest(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="bestride-report-")
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def run_job(self, *options, folder=None, ranks=2, steps=20, lab=()):
-        return subprocess.run([COMMAND, "run", *options, "--verdict-folder", folder or self.folder, "--", MPIEXEC, "-n", str(ranks), LAB, "--steps", str(steps),
-                               "--work-us", "100", "--limit", "60", *lab], text=True, capture_output=True, timeout=120, check=False)
+    def run_job(self, *options, folder=None, ranks=2, steps=20, lab=(), before=()):
+        """`before`: words before the launcher's."""
+        return subprocess.run([COMMAND, "run", *options, "--verdict-folder", folder or self.folder, "--", *before, MPIEXEC, "-n", str(ranks), LAB, "--steps",
+                               str(steps), "--work-us", "100", "--limit", "60", *lab], text=True, capture_output=True, timeout=120, check=False)
+
+    def folder_that_the_job_removes(self):
+        """Its path, and the words that remove it once the job has begun."""
+        folder = os.path.join(self.folder, "removed")
+        os.mkdir(folder)
+        return folder, ["sh", "-c", f'rmdir {folder}; exec "$@"', "sh"]
 
     def content(self, ending):
         names = [name for name in os.listdir(self.folder) if name.endswith(ending)]
@@ -250,15 +257,20 @@ class JobTest(unittest.TestCase):
 
     def test_a_folder_that_cant_be_written(self):
         done = self.run_job("--report", folder="/proc", steps=2)
+        self.assertEqual((done.returncode, done.stderr), (2, "bestride: can't write into the folder '/proc': No such file or directory; name another one with "
+                                                          "--verdict-folder\n"))
+        folder, before = self.folder_that_the_job_removes()
+        done = self.run_job("--report", folder=folder, steps=2, before=before)
         self.assertEqual(done.returncode, 0)
         self.assertIn("bestride: MPI time", done.stderr)
-        lines = re.findall(r"(?m)^bestride: can't write '/proc/bestride-[^']*\.(\w+\.\w+)': .*; name another folder with --verdict-folder$", done.stderr)
+        lines = re.findall(rf"(?m)^bestride: can't write '{folder}/bestride-[^']*\.(\w+\.\w+)': .*; name another folder with --verdict-folder$", done.stderr)
         self.assertEqual(lines, ["report.json", "report.html", "trace.json"])
 
     def test_files_that_cant_be_written(self):
-        done = self.run_job("--metrics", "/no/such/folder/job.prom", steps=2)
+        folder, before = self.folder_that_the_job_removes()
+        done = self.run_job("--metrics", f"{folder}/job.prom", steps=2, before=before)
         self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, r"\Abestride: can't write '/no/such/folder/job.prom': .*; name another file with --metrics\n\Z")
+        self.assertRegex(done.stderr, rf"\Abestride: can't write '{folder}/job.prom': .*; name another file with --metrics\n\Z")
 
 
 if __name__ == "__main__":

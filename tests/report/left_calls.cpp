@@ -73,6 +73,12 @@ void first_calls(double* from, double* to) {
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   repeat([&] { MPI_Allreduce(from, to, 8 * kib, MPI_INT, MPI_SUM, comm); });
   MPI_Comm_free(&comm);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  // Too few for shared memory.
+  for (int i = 0; i < 2; ++i) MPI_Reduce(from, to, 1, MPI_DOUBLE, MPI_SUM, 0, comm);
+  repeat([&] { MPI_Allreduce(from, to, 1, MPI_DOUBLE, MPI_MAX, comm); });
+  repeat([&] { MPI_Reduce(from, to, 1, MPI_DOUBLE, MPI_PROD, 0, comm); });
+  MPI_Comm_free(&comm);
   const int ranks = 2, periodic = 1;
   MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
   repeat([&] { MPI_Neighbor_allgather(from, kib, MPI_DOUBLE, to, kib, MPI_DOUBLE, ring); });
