@@ -137,7 +137,7 @@ struct RecordHeader {
   Shared<std::uint64_t> other_sends;
   Shared<std::uint64_t> other_receives;
   Shared<std::uint64_t> messages;  ///< large messages written; message n is at index n % max_messages
-  Shared<std::uint32_t> exited;    ///< 1 + the exit code once the process has called exit(); 0: it has not
+  Shared<std::uint32_t> exited;    ///< 1 + the exit code once the process has called exit() or _exit(); 0: it has not
   std::uint32_t handle_bytes;      ///< of a handle in a WaitList: 4 or 8
   /// 1: several threads may be in MPI calls at the same time (MPI_THREAD_MULTIPLE), once MPI_Init has returned.
   Shared<std::uint32_t> concurrent;

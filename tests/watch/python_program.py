@@ -30,6 +30,8 @@ def load(what):
         time.sleep(60)
     if what == "exit":
         ctypes.CDLL(None).exit(3)
+    if what == "exit at once":
+        os._exit(4)
     if what == "printed":
         ctypes.pythonapi.PyRun_SimpleString(b"import no_such_module")
     if what == "caught":

@@ -53,7 +53,8 @@ class Python(unittest.TestCase):
     @unittest.skipUnless(hasattr(ctypes.pythonapi, "_Py_DumpTraceback"), "this Python does not export the function that writes its frames")
     def test_the_place_of_a_crash(self):
         for what, place in (("fault", f"load (python_program.py:{line_of('        ctypes.string_at(4)')})"), ("abort", r"run \(threading.py:\d+\)"),
-                            ("exit", f"load (python_program.py:{line_of('        ctypes.CDLL(None).exit(3)')})")):
+                            ("exit", f"load (python_program.py:{line_of('        ctypes.CDLL(None).exit(3)')})"),
+                            ("exit at once", f"load (python_program.py:{line_of('        os._exit(4)')})")):
             findings, result = self.run_program(what, 2)
             self.assertEqual([(finding["class"], finding["culprits"]) for finding in findings], [("crash", [1])], result.stdout)
             self.assertRegex(result.stdout, place if what == "abort" else re.escape(place))
