@@ -329,7 +329,8 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   } else if (finding.tags) {
     finding.fault = Fault::unmatched_message;
     finding.culprits = {finding.tags->from};
-    finding.confidence = 0.7;  // the tags also differ if the ranks are in different phases for another reason
+    // The tags also differ if the ranks are in different phases for another reason.
+    finding.confidence = finding.tags->left_out ? 0.8 : 0.7;
   } else if (!contradictions.empty()) {
     finding.fault = Fault::unmatched_message;
     const Contradiction& first = contradictions.front();
