@@ -108,7 +108,7 @@ constexpr KindEntry kinds[] = {
                "writes a file past the limit of its size"),
     in("write_to_full_disk",
        crash_kind(Kind::disk_full, "disk_full", End::exit, 28, "a checkpoint fails with ENOSPC; exits with code 28")),
-    crash_kind(Kind::exit_0, "exit_0", End::exit, 0, "calls _exit(0) without MPI_Finalize"),
+    in("crash", crash_kind(Kind::exit_0, "exit_0", End::exit, 0, "calls _exit(0) without MPI_Finalize")),
     in("crash", crash_kind(Kind::exit_3, "exit_3", End::exit, 3, "calls exit(3) without MPI_Finalize")),
     in("crash", crash_kind(Kind::mpi_abort, "mpi_abort", End::exit, 5, "calls MPI_Abort with code 5")),
 

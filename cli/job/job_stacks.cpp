@@ -40,6 +40,12 @@ bool is_called_back(const RankStack& stack) {
                      [](const NamedFrame& frame) { return is_mpi_function(frame.function); });
 }
 
+/// True if the interpreter is ending: then it has no Python frames but those of its exit handlers.
+bool ends_interpreter(const std::vector<NamedFrame>& frames) {
+  return std::any_of(frames.begin(), frames.end(),
+                     [](const NamedFrame& frame) { return frame.function.find("Py_Finalize") != std::string::npos; });
+}
+
 }  // namespace
 
 bool has_left_stack(const RankSnapshot& rank) noexcept { return !rank.alive && rank.end.has_value(); }
@@ -62,11 +68,12 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
       continue;
     }
     std::map<int, std::vector<NamedFrame>> python;
+    std::string python_problem;
     if (rank.alive && runs_python(rank) && !all_frames) {
       if (auto known = python_frames(rank))
         python = std::move(*known);
       else
-        result.problems.insert(known.error().text);
+        python_problem = known.error().text;
     }
     result.longest_stop = std::max(result.longest_stop, static_cast<double>(process->longest_stop.count()) * 1e-9);
     for (const ThreadStack& thread : process->threads) {
@@ -80,11 +87,17 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
       if (!all_frames) frames = without_library_frames(frames, process->executable);
       if (!all_frames && !rank.alive && is_library_thread(frames)) continue;  // main has returned
       if (!all_frames && !thread.interpreted.empty()) python[thread.tid] = interpreted_frames(thread.interpreted);
+      if (const bool ends = rank.alive && ends_interpreter(frames);
+          !all_frames && thread.main && (ends || (!rank.alive && !rank.system_exit.empty()))) {
+        python.try_emplace(thread.tid, interpreted_frames(rank.system_exit));
+        python_problem.clear();
+      }
       if (const auto known = python.find(thread.tid); known != python.end())
         frames = with_python_frames(frames, known->second, process->executable);
       result.stacks.push_back(
           {rank.world_rank, thread_group(*process, thread), !thread.cut.empty(), std::move(frames)});
     }
+    if (!python_problem.empty()) result.problems.insert(python_problem);
   }
   result.problems.insert(names.problems().begin(), names.problems().end());
   return result;

@@ -254,7 +254,8 @@ std::string end_of_rank(const RankSnapshot& rank) {
         return "ended by " + signal_text(rank.end->code) + (has_finalized(rank) ? " after MPI_Finalize" : "");
       case EndKind::exception: return "ended by an exception of Python: " + first;
       case EndKind::mpi_error: return "ended by an MPI error: " + first.substr(0, first.find(", error stack:"));
-      case EndKind::exit: break;
+      case EndKind::exit:
+      case EndKind::system_exit: break;
     }
   }
   if (telemetry::has_aborted(rank)) return "called MPI_Abort";

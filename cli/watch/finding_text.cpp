@@ -421,6 +421,10 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
     if (rank->use.tracer != 0)
       lines.push_back("rank " + std::to_string(rank->world_rank) + " is traced by process " +
                       std::to_string(rank->use.tracer));
+    if (const std::vector<NamedFrame> raised = interpreted_frames(rank->system_exit);
+        !raised.empty() && (!rank->alive || rank->state >= ProcessState::finalizing))
+      if (const NamedFrame* const frame = program_line(raised))
+        lines.push_back("rank " + std::to_string(rank->world_rank) + " has raised SystemExit in " + frame_text(*frame));
   }
   if (const EndSnapshot* const end = noted(finding, view, EndKind::signal); end && !end->text.empty())
     lines.push_back(lines_of(end->text)[0]);

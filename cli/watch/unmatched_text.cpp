@@ -10,6 +10,9 @@ namespace {
 std::string rank_text(std::int32_t rank) { return "rank " + std::to_string(rank); }
 
 std::string tags_text(const TagMismatch& tags) {
+  if (tags.left_out)
+    return rank_text(tags.from) + " has left out the message with tag " + std::to_string(tags.wanted) + " for which " +
+           rank_text(tags.to) + " waits, and has sent it the next one, with tag " + std::to_string(tags.sent);
   return rank_text(tags.from) + " sent " + rank_text(tags.to) + " a message with tag " + std::to_string(tags.sent) +
          (tags.other_communicator ? " on another communicator than the one on which it is expected"
                                   : ", but " + rank_text(tags.to) + " waits for tag " + std::to_string(tags.wanted));
@@ -39,6 +42,8 @@ std::string unmatched_headline(const Finding& finding, const std::string& who) {
 std::string unmatched_advice(const Finding& finding, const JobView& view) {
   if (finding.partitioned)
     return "look whether the rank calls MPI_Pready for each partition, after each start and before it waits";
+  if (finding.tags && finding.tags->left_out)
+    return "look for a condition under which " + rank_text(finding.tags->from) + " does not send this message";
   for (const std::int32_t waiter : finding.held_up)
     for (const std::int32_t culprit : finding.culprits)
       if (const auto* const why = view.graph.edge(waiter, culprit);

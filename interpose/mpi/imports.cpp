@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -34,11 +35,11 @@ struct Dynamic {
   std::size_t other_bytes = 0;
 };
 
-Dynamic dynamic_of(const link_map& object) noexcept {
+Dynamic read_dynamic(ElfW(Addr) base, const ElfW(Dyn) * section) noexcept {
   Dynamic found;
-  found.base = object.l_addr;
+  found.base = base;
   bool with_addends = true;
-  for (const ElfW(Dyn)* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry) {
+  for (const ElfW(Dyn)* entry = section; entry->d_tag != DT_NULL; ++entry) {
     const ElfW(Addr) address = entry->d_un.d_ptr;
     switch (entry->d_tag) {
       case DT_SYMTAB: found.symbols = reinterpret_cast<const ElfW(Sym)*>(address); break;
@@ -55,7 +56,6 @@ Dynamic dynamic_of(const link_map& object) noexcept {
   return found;
 }
 
-/// The object's GOT slot for `function`; nullptr if it has none.
 std::atomic<void*>* find_slot(const Dynamic& object, const char* function, const ElfW(Rela) * table,
                               std::size_t bytes) noexcept {
   if (!table || !object.symbols || !object.names) return nullptr;
@@ -67,6 +67,12 @@ std::atomic<void*>* find_slot(const Dynamic& object, const char* function, const
       return reinterpret_cast<std::atomic<void*>*>(object.base + table[i].r_offset);
   }
   return nullptr;
+}
+
+/// The object's GOT slot for `function`; nullptr if it has none.
+std::atomic<void*>* find_slot(const Dynamic& object, const char* function) noexcept {
+  std::atomic<void*>* const slot = find_slot(object, function, object.jumps, object.jump_bytes);
+  return slot ? slot : find_slot(object, function, object.others, object.other_bytes);
 }
 
 struct Relro {
@@ -85,6 +91,33 @@ int find_relro(dl_phdr_info* info, std::size_t, void* argument) noexcept {
   }
   if (contains) return 1;
   wanted.begin = wanted.end = 0;
+  return 0;
+}
+
+/// The slots of loaded objects for one function. Some more than fit are left out.
+struct Slots {
+  const char* function;
+  std::uintptr_t except;  ///< an address in an object that is left out
+  std::array<std::atomic<void*>*, 256> found;
+  std::size_t count = 0;
+};
+
+int add_slot(dl_phdr_info* info, std::size_t, void* argument) noexcept {
+  auto& slots = *static_cast<Slots*>(argument);
+  const ElfW(Dyn)* dynamic = nullptr;
+  bool writable = false;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    const std::uintptr_t begin = info->dlpi_addr + header.p_vaddr;
+    if (header.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(begin);
+    if (header.p_type != PT_LOAD) continue;
+    if (slots.except >= begin && slots.except < begin + header.p_memsz) return 0;
+    writable |= (header.p_flags & PF_W) != 0;
+  }
+  // The kernel's object has none, and the loader has not put addresses into its dynamic section.
+  if (!dynamic || !writable || slots.count == slots.found.size()) return 0;
+  if (std::atomic<void*>* const slot = find_slot(read_dynamic(info->dlpi_addr, dynamic), slots.function))
+    slots.found[slots.count++] = slot;
   return 0;
 }
 
@@ -120,9 +153,7 @@ void* replace_import(const void* inside, const char* function, void* replacement
   Dl_info info;
   link_map* map = nullptr;
   if (!dladdr1(inside, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) || !map) return nullptr;
-  const Dynamic object = dynamic_of(*map);
-  std::atomic<void*>* slot = find_slot(object, function, object.jumps, object.jump_bytes);
-  if (!slot) slot = find_slot(object, function, object.others, object.other_bytes);
+  std::atomic<void*>* const slot = find_slot(read_dynamic(map->l_addr, map->l_ld), function);
   if (!slot) return nullptr;
   void* before = slot->load(std::memory_order_acquire);
   // Until the first call of a lazily bound function, its slot points into the object's own PLT, to code that binds it.
@@ -131,6 +162,12 @@ void* replace_import(const void* inside, const char* function, void* replacement
   if (!before) return nullptr;
   *original = before;
   return store(slot, replacement) ? before : nullptr;
+}
+
+void replace_imports(const char* function, void* replacement) noexcept {
+  Slots slots{function, reinterpret_cast<std::uintptr_t>(&replace_imports), {}};
+  dl_iterate_phdr(add_slot, &slots);
+  for (std::size_t i = 0; i < slots.count; ++i) store(slots.found[i], replacement);
 }
 
 }  // namespace bestride::inline interpose

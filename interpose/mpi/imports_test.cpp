@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <string>
+
 namespace bestride::inline interpose {
 namespace {
 
@@ -67,6 +69,21 @@ TEST_P(Imports, ChangesNothingIfTheFunctionIsNotImported) {
   EXPECT_EQ(call_(), getppid());
   int local = 0;
   EXPECT_EQ(replace_import(&local, "getppid", reinterpret_cast<void*>(&replacement), &original), nullptr);
+}
+
+TEST_P(Imports, ReplacesTheFunctionInAllObjectsButItsOwn) {
+  void* const other = dlopen(GetParam() == std::string(LAZY_MODULE) ? NOW_MODULE : LAZY_MODULE, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(other, nullptr) << dlerror();
+  const auto call_other = reinterpret_cast<pid_t (*)()>(dlsym(other, "parent_by_import"));
+  ASSERT_NE(call_other, nullptr);
+  replace_imports("getppid", reinterpret_cast<void*>(&replacement));
+  EXPECT_EQ(call_(), replaced);
+  EXPECT_EQ(call_other(), replaced);
+  EXPECT_NE(getppid(), replaced);
+  replace_imports("getppid", reinterpret_cast<void*>(&getppid));
+  EXPECT_EQ(call_(), getppid());
+  EXPECT_EQ(call_other(), getppid());
+  dlclose(other);
 }
 
 INSTANTIATE_TEST_SUITE_P(Bindings, Imports, testing::Values(LAZY_MODULE, NOW_MODULE, ADDRESS_MODULE));

@@ -13,8 +13,8 @@ namespace bestride::inline interpose {
 /// an alternate signal stack if it has none, so that an overflow of its stack is noted, too. Called when recording
 /// begins, and again when MPI is initialised, since the MPI library may have set handlers meanwhile. Not thread-safe.
 void note_crashes(const char* record_path) noexcept;
-/// Notes that the process ends by exit(), and leaves its stack, which contains the caller of exit(). Called by an exit
-/// handler. Does nothing before note_crashes().
+/// Notes that the process ends by exit() or _exit(), and leaves its stack, which contains the caller. Does nothing
+/// before note_crashes(). For a signal handler, too.
 void note_exit(int code) noexcept;
 
 }  // namespace bestride::inline interpose

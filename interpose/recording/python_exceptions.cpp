@@ -2,12 +2,16 @@
 #include "interpose/recording/python_exceptions.hpp"
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "telemetry/record/end_notes.hpp"
+#include "telemetry/record/recorder.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -19,6 +23,11 @@ struct Python {
   int (*Py_IsInitialized)();
   int (*PyGILState_Check)();
   int (*PySys_AddAuditHook)(Hook*, void*);
+  Object* (*PySys_GetObject)(const char*);  ///< borrowed
+  void* (*PyCFunction_GetFunction)(Object*);
+  void* (*PyType_GetSlot)(Object*, int);
+  Object** PyExc_SystemExit;
+  Object* PyBaseObject_Type;  ///< the type itself
   int (*Py_AddPendingCall)(int (*)(void*), void*);
   Object* (*PyTuple_GetItem)(Object*, long);  ///< borrowed
   Object* (*PyObject_GetAttrString)(Object*, const char*);
@@ -34,11 +43,14 @@ struct Python {
   bool load() noexcept {
 #define BESTRIDE_PYTHON(name) ((name = reinterpret_cast<decltype(name)>(dlsym(RTLD_DEFAULT, #name))) != nullptr)
     return BESTRIDE_PYTHON(Py_IsInitialized) && BESTRIDE_PYTHON(PyGILState_Check) &&
-           BESTRIDE_PYTHON(PySys_AddAuditHook) && BESTRIDE_PYTHON(Py_AddPendingCall) &&
-           BESTRIDE_PYTHON(PyTuple_GetItem) && BESTRIDE_PYTHON(PyObject_GetAttrString) &&
-           BESTRIDE_PYTHON(PyObject_Str) && BESTRIDE_PYTHON(PyUnicode_AsEncodedString) &&
-           BESTRIDE_PYTHON(PyBytes_AsString) && BESTRIDE_PYTHON(PyLong_AsLong) && BESTRIDE_PYTHON(PyEval_GetFrame) &&
-           BESTRIDE_PYTHON(Py_DecRef) && BESTRIDE_PYTHON(PyErr_Fetch) && BESTRIDE_PYTHON(PyErr_Restore);
+           BESTRIDE_PYTHON(PySys_AddAuditHook) && BESTRIDE_PYTHON(PySys_GetObject) &&
+           BESTRIDE_PYTHON(PyCFunction_GetFunction) && BESTRIDE_PYTHON(PyType_GetSlot) &&
+           BESTRIDE_PYTHON(PyExc_SystemExit) && BESTRIDE_PYTHON(PyBaseObject_Type) &&
+           BESTRIDE_PYTHON(Py_AddPendingCall) && BESTRIDE_PYTHON(PyTuple_GetItem) &&
+           BESTRIDE_PYTHON(PyObject_GetAttrString) && BESTRIDE_PYTHON(PyObject_Str) &&
+           BESTRIDE_PYTHON(PyUnicode_AsEncodedString) && BESTRIDE_PYTHON(PyBytes_AsString) &&
+           BESTRIDE_PYTHON(PyLong_AsLong) && BESTRIDE_PYTHON(PyEval_GetFrame) && BESTRIDE_PYTHON(Py_DecRef) &&
+           BESTRIDE_PYTHON(PyErr_Fetch) && BESTRIDE_PYTHON(PyErr_Restore);
 #undef BESTRIDE_PYTHON
   }
 };
@@ -104,12 +116,44 @@ std::string frames_of(Python::Object* traceback) {
   return text;
 }
 
+/// The frames of the calling thread, innermost first, as faulthandler writes them.
+std::string frames_of_caller() {
+  constexpr int most_frames = 16;
+  std::string text;
+  Reference owner(nullptr);  // of `frame`, from the second one on
+  Python::Object* frame = python.PyEval_GetFrame();
+  for (int i = 0; i < most_frames && frame; ++i) {
+    const Reference code(python.PyObject_GetAttrString(frame, "f_code"));
+    const long line = Reference(python.PyObject_GetAttrString(frame, "f_lineno")).number();
+    text += "  File \"" + shortened(code.attribute("co_filename").text()) + "\", line " + std::to_string(line) +
+            " in " + code.attribute("co_name").text() + "\n";
+    owner = Reference(python.PyObject_GetAttrString(frame, "f_back"));
+    frame = owner.attribute("f_code") ? owner.get() : nullptr;  // None has no code
+  }
+  return text;
+}
+
 void drop_error() {
   Python::Object* error[3] = {};
   python.PyErr_Fetch(&error[0], &error[1], &error[2]);
   for (Python::Object* const each : error)
     if (each) python.Py_DecRef(each);
 }
+
+/// The interpreter's error, which is unchanged at the end; what is called meanwhile may set another.
+class KeptError {
+ public:
+  KeptError() noexcept { python.PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~KeptError() {
+    drop_error();
+    python.PyErr_Restore(type_, value_, traceback_);
+  }
+
+ private:
+  Python::Object *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
+};
+
+thread_local bool noting_in_python = false;  ///< what a note asks the interpreter for may lead to further notes
 
 void note_exception(Python::Object* arguments) {
   const Reference type(python.PyObject_GetAttrString(python.PyTuple_GetItem(arguments, 1), "__name__"));
@@ -128,24 +172,75 @@ void note_exception(Python::Object* arguments) {
 
 int on_event(const char* event, Python::Object* arguments, void*) {
   if (std::strcmp(event, "sys.excepthook") != 0) return 0;
-  thread_local bool noting = false;  // what the hook does may raise events
   // With a Python frame below it, the program has only printed the exception, as PyRun_SimpleString() does.
-  if (noting || python.PyEval_GetFrame()) return 0;
-  noting = true;
-  Python::Object *type = nullptr, *value = nullptr, *traceback = nullptr;
-  python.PyErr_Fetch(&type, &value, &traceback);
+  if (noting_in_python || python.PyEval_GetFrame()) return 0;
+  noting_in_python = true;
   try {
+    const KeptError kept;
     note_exception(arguments);
   } catch (...) {  // without memory
   }
-  drop_error();
-  python.PyErr_Restore(type, value, traceback);
-  noting = false;
+  noting_in_python = false;
   return 0;
+}
+
+/// In other threads than the main one, SystemExit ends the thread.
+void note_system_exit() noexcept {
+  if (noting_in_python || syscall(SYS_gettid) != getpid() || !thread_recorder->record) return;
+  noting_in_python = true;
+  try {
+    const KeptError kept;
+    note_end(EndKind::system_exit, 0, frames_of_caller());
+  } catch (...) {  // without memory
+  }
+  noting_in_python = false;
+}
+
+/// What is called for sys.exit(). A function that takes its arguments in a tuple has no `count`.
+using Exit = Python::Object*(Python::Object* module, Python::Object* arguments, long count);
+Exit* original_exit = nullptr;
+Python::Object* exit_noted(Python::Object* module, Python::Object* arguments, long count) {
+  note_system_exit();
+  return original_exit(module, arguments, count);
+}
+
+using Initialise = int(Python::Object* self, Python::Object* arguments, Python::Object* keywords);
+Initialise* original_initialise = nullptr;
+int initialise_noted(Python::Object* self, Python::Object* arguments, Python::Object* keywords) {
+  note_system_exit();
+  return original_initialise(self, arguments, keywords);
+}
+
+/// The interpreter calls sys.exit() through the PyMethodDef of its object, whose first members are a name and the
+/// function, and which follows the head of the object.
+void note_calls_of_exit() {
+  Python::Object* const function = python.PySys_GetObject("exit");
+  void* const called = function ? python.PyCFunction_GetFunction(function) : nullptr;
+  const Reference head(python.PyObject_GetAttrString(python.PyBaseObject_Type, "__basicsize__"));
+  if (!called || !head) return drop_error();
+  void** const method = *reinterpret_cast<void***>(static_cast<char*>(function) + head.number());
+  if (std::strcmp(static_cast<const char*>(method[0]), "exit") != 0 || method[1] != called) return;
+  original_exit = reinterpret_cast<Exit*>(called);
+  method[1] = reinterpret_cast<void*>(&exit_noted);
+}
+
+/// The object of an exception is made at `raise SystemExit`, and for sys.exit() from CPython 3.12 on.
+void note_system_exit_objects() {
+  constexpr int initialise_slot = 60;  // Py_tp_init
+  constexpr std::size_t most_words = 64;
+  void* const called = python.PyType_GetSlot(*python.PyExc_SystemExit, initialise_slot);
+  if (!called) return drop_error();  // before CPython 3.10
+  void** const type = static_cast<void**>(*python.PyExc_SystemExit);
+  void** const slot = std::find(type, type + most_words, called);
+  if (slot == type + most_words) return;
+  original_initialise = reinterpret_cast<Initialise*>(called);
+  *slot = reinterpret_cast<void*>(&initialise_noted);
 }
 
 int add_hook(void*) {
   if (python.PySys_AddAuditHook(on_event, nullptr) != 0) drop_error();  // a hook of the program refuses others
+  note_calls_of_exit();
+  note_system_exit_objects();
   return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "interpose/recording/agent.hpp"
 #include "interpose/recording/crash_notes.hpp"
 #include "interpose/recording/error_notes.hpp"
+#include "interpose/recording/exit_notes.hpp"
 #include "interpose/recording/python_exceptions.hpp"
 #include "interpose/recording/recorded_call.hpp"
 #include "telemetry/record/watcher.hpp"
@@ -89,18 +90,7 @@ void Recording::begin() noexcept {
     note_python_exceptions();
     note_crashes(Recorder::get().path().c_str());
   }
-  // The exit code is recorded, because the launcher waits for this process: the watching process may look too late.
-  on_exit(
-      [](int code, void*) {
-        Recorder::get().set_exited(code);
-        const RecordFile* const file = Recorder::get().file();
-        if (!file) return;
-        // MPI libraries end a process that calls them after MPI_Finalize.
-        const ThreadRecorder& self = *thread_recorder;
-        const bool in_call = self.call && self.call->left.get() == 0;
-        if (in_call || file->header.state.get() != static_cast<std::uint32_t>(ProcessState::finalized)) note_exit(code);
-      },
-      nullptr);
+  note_exits(has_observer());
 }
 
 void Recording::initialized() noexcept {

@@ -309,6 +309,28 @@ TEST_F(Detection, AWorkerThatDoesNotSendItsResult) {
   EXPECT_EQ(found[0].culprits, Ranks{3}) << "the others have gone on";
 }
 
+class DetectionOfTwo : public Detection {
+ protected:
+  DetectionOfTwo() : Detection(2) {}
+};
+
+/// Rank 0 has left out the barrier, and looks for messages of the only other rank until it ends.
+TEST_F(DetectionOfTwo, ABarrierThatARankWhichProbesHasLeftOut) {
+  job.collective(1, "MPI_Barrier");
+  thread(0).polling = thread(0).polled_known = thread(0).polls_one = true;
+  thread(0).poll_function = number_of("MPI_Iprobe");
+  thread(0).probes.push_back({number_of("MPI_Iprobe"), 0, any_rank, 7});
+  const Finding found = expect_one(observe(6), Fault::unmatched_message, Ranks{0});
+  EXPECT_TRUE(found.alone);
+}
+
+/// As a master which waits for the result of its only worker.
+TEST_F(DetectionOfTwo, AMessageThatARankInABarrierHasLeftOut) {
+  job.collective(1, "MPI_Barrier");
+  job.call(0, "MPI_Recv", any_rank);
+  expect_one(observe(6), Fault::unmatched_message, Ranks{1});
+}
+
 TEST_F(Detection, AnErrorInACallWithAnotherCount) {
   observe(1);
   for (int rank = 0; rank < 4; ++rank) job.collective(rank, "MPI_Allreduce").bytes = rank == 2 ? 4 : 8;

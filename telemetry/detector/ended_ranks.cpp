@@ -30,7 +30,8 @@ Cause cause_of_end(EndKind kind) {
     case EndKind::mpi_error: return Cause::mpi_error;
     case EndKind::exception: return Cause::exception;
     case EndKind::signal:
-    case EndKind::exit: break;
+    case EndKind::exit:
+    case EndKind::system_exit: break;
   }
   return Cause::killed;
 }

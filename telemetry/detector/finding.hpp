@@ -53,12 +53,13 @@ enum class Cause : std::uint8_t {
 /// "killed", ..., "MPI error", ...
 const char* name(Cause cause) noexcept;
 
-/// A message that was sent with another tag, or on another communicator, than its receiver waits for. Ranks of
-/// MPI_COMM_WORLD.
+/// A message that was sent with another tag, or on another communicator, than its receiver waits for. Or one that was
+/// left out, while the sender has gone on to the message with the tag `sent`. Ranks of MPI_COMM_WORLD.
 struct TagMismatch {
   std::int32_t from = -1, to = -1;
   std::int32_t sent = 0, wanted = 0;
   bool other_communicator = false;
+  bool left_out = false;
 };
 
 /// A rank waits for a message that was sent to another rank, or that another rank than the one it names has sent. Ranks

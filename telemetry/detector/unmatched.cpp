@@ -92,6 +92,64 @@ bool hides_messages(std::uint16_t function, CallKind kind) {
                                 : name == "MPI_Mrecv" || name == "MPI_Imrecv";
 }
 
+/// The messages of one kind with one rank, by the places of their tags in the order of a thread's messages.
+struct Stream {
+  CallKind kind;
+  std::uint32_t communicator;
+  std::int32_t peer;
+  bool operator==(const Stream&) const = default;
+};
+/// The last place with this tag before `end`, or the first one from `begin` on.
+std::optional<std::size_t> last_before(const std::vector<Message>& messages, const Stream& stream, std::int32_t tag,
+                                       std::size_t end) {
+  for (std::size_t i = end; i > 0; --i)
+    if (const Message& each = messages[i - 1];
+        Stream{each.kind, each.communicator, each.peer} == stream && each.tag == tag)
+      return i - 1;
+  return std::nullopt;
+}
+std::optional<std::size_t> first_from(const std::vector<Message>& messages, const Stream& stream, std::int32_t tag,
+                                      std::size_t begin) {
+  for (std::size_t i = begin; i < messages.size(); ++i)
+    if (const Message& each = messages[i]; Stream{each.kind, each.communicator, each.peer} == stream && each.tag == tag)
+      return i;
+  return std::nullopt;
+}
+
+/// A thread has sent `peer` a message with the tag `sent` instead of `wanted`. True if it has left one out: if each
+/// step has a tag of its own, its other messages, which have had both tags, show whether this message is that of the
+/// later step, by the order that they had in the step before.
+bool has_left_out(const ThreadSnapshot& thread, std::uint32_t communicator, std::int32_t peer, std::int32_t sent,
+                  std::int32_t wanted) {
+  std::vector<Message> messages;
+  const auto add = [&](const Message& message) { messages.push_back(message); };
+  for (const CallSnapshot& call : thread.finished) each_message(call, add);
+  if (thread.current) each_message(*thread.current, add);
+  const Stream stream{CallKind::send, communicator, peer};
+  const auto message = last_before(messages, stream, sent, messages.size());
+  std::size_t before = message.value_or(0);
+  while (before > 0 &&
+         Stream{messages[before - 1].kind, messages[before - 1].communicator, messages[before - 1].peer} != stream)
+    --before;
+  if (before-- == 0) return false;
+  const std::int32_t last_tag = messages[before].tag;
+  if (last_tag == sent || last_tag == wanted) return false;
+  bool left_out = false;
+  std::vector<Stream> seen = {stream};
+  for (const Message& each : messages) {
+    const Stream other{each.kind, each.communicator, each.peer};
+    if (std::find(seen.begin(), seen.end(), other) != seen.end()) continue;
+    seen.push_back(other);
+    const auto at_wanted = last_before(messages, other, wanted, messages.size());
+    const auto at_last = at_wanted ? last_before(messages, other, last_tag, *at_wanted) : std::nullopt;
+    const auto at_sent = at_wanted ? first_from(messages, other, sent, *at_wanted) : std::nullopt;
+    if (!at_last || !at_sent) continue;
+    if ((*at_last < before ? *at_sent : *at_wanted) > *message) return false;
+    left_out = true;
+  }
+  return left_out;
+}
+
 /// True if the calls of a section, which has more messages than the ones before it, show that the rank has not left out
 /// the collective call and gone on, but makes one message more before it: where the sections before it, which are
 /// alike, complete their messages, it begins another one; or its last message is at the place of their last one, as in
@@ -231,6 +289,9 @@ std::optional<TagMismatch> Receives::find_mismatch(const RankSnapshot& sender, b
       if (fit <= best_fit) continue;
       best_fit = fit;
       best = TagMismatch{sender.world_rank, receiver_.world_rank, sent.tag, awaited.tag, !same};
+      best->left_out = same && std::any_of(sender.threads.begin(), sender.threads.end(), [&](const auto& thread) {
+                         return has_left_out(thread, sent.communicator, sent.peer, sent.tag, awaited.tag);
+                       });
     }
   return best;
 }

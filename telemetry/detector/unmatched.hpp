@@ -29,7 +29,8 @@ class Receives {
   /// A message of `sender` for which the receiver has posted no receive, while it waits for one from `sender` with
   /// another tag on that communicator, or, with `any_communicator`, with that tag on another one. Of several, one of
   /// the amount that the receiver expects, and of those the oldest one; the newest one if it is not known how many of
-  /// the messages were received. Empty if there is none that is known.
+  /// the messages were received. Empty if there is none that is known. `left_out` is set if the other messages of the
+  /// sender, to and from any rank, show that it has not sent the awaited one and gone on.
   std::optional<TagMismatch> find_mismatch(const RankSnapshot& sender, bool any_communicator);
 
   /// The receiver waits for a message of `sender`. Not empty if it has received messages of `sender` before, and

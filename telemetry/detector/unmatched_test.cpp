@@ -434,6 +434,54 @@ TEST_F(Messages, TheOldestOfSeveralMessagesWithOtherTags) {
   EXPECT_EQ(found.tags->sent, 1037);
 }
 
+/// Each step has a tag. Rank 2 sends rank 0 a message and then rank 1, but not in step 5.
+class StepTags : public Messages {
+ protected:
+  void step_of_2(int tag, int to_1) {
+    finished(2, "MPI_Send", 0, tag);
+    if (to_1 >= 0) finished(2, "MPI_Send", 1, to_1);
+  }
+  /// Ranks 1 and 2 wait for each other.
+  Finding observe_two(int sent, int wanted_by_2) {
+    count(2, 1, 2 + static_cast<std::uint64_t>(sent), 2);
+    count(2, 0, 4, 4);
+    receive(1, 2, 5);
+    receive(2, 1, wanted_by_2);
+    for (const int rank : {0, 3}) receive(rank, 1, 9);
+    const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{2});
+    EXPECT_TRUE(found.tags);
+    return found;
+  }
+};
+
+TEST_F(StepTags, AMessageThatIsLeftOutIsNotOneWithAWrongTag) {
+  for (const int tag : {3, 4}) step_of_2(tag, tag);
+  step_of_2(5, -1);
+  step_of_2(6, 6);
+  const Finding found = observe_two(1, 6);
+  EXPECT_TRUE(found.tags->left_out);
+  EXPECT_EQ(found.tags->wanted, 5);
+  EXPECT_GT(found.confidence, 0.7);
+}
+
+TEST_F(StepTags, AMessageWithTheTagOfTheNextStepHasAWrongTag) {
+  for (const int tag : {3, 4}) step_of_2(tag, tag);
+  step_of_2(5, 6);
+  finished(2, "MPI_Send", 0, 6);
+  const Finding found = observe_two(1, 5);
+  EXPECT_FALSE(found.tags->left_out);
+  EXPECT_LT(found.confidence, 0.8);
+}
+
+/// Of a pipeline, each rank of which receives before it sends.
+TEST_F(StepTags, TheOrderOfTheLastStepTellsWhichOfTwoStepsAMessageIsOf) {
+  for (const int tag : {3, 4, 5}) {
+    finished(2, "MPI_Recv", 1, tag);
+    finished(2, "MPI_Send", 1, tag == 5 ? 6 : tag);
+  }
+  EXPECT_FALSE(observe_two(1, 6).tags->left_out);
+}
+
 TEST_F(Messages, TheAmountTellsWhichMessageHasTheWrongTag) {
   in_barrier({0, 1});
   for (const auto& [tag, bytes] : {std::pair(4, 8u), std::pair(1037, 800u), std::pair(38, 8000u)}) {

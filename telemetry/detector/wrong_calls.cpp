@@ -11,6 +11,15 @@
 #include "telemetry/waits/call_kind.hpp"
 
 namespace bestride::inline telemetry {
+namespace {
+
+/// It looks in turn for a message from any source, and perhaps for the end of something else. So no message need be
+/// missing, also if there is only one other rank that could send one.
+bool probes_any(const ThreadWait& thread, const WaitCondition& condition) {
+  return thread.probing && condition.kind == WaitKind::any;
+}
+
+}  // namespace
 
 /// `certain`: the mismatch has led to an error, so it need not last.
 void Detector::find_mismatches(const std::vector<CollectiveMismatch>& mismatches, bool certain,
@@ -234,6 +243,7 @@ std::vector<Detector::Contradiction> Detector::contradictions_in(const Ranks& gr
     for (const ThreadWait& thread : graph_.find(waiter)->threads)
       for (const WaitCondition& condition : thread.conditions) {
         if (!condition.required || condition.ranks.size() != 1 || !is_message(condition)) continue;
+        if (probes_any(thread, condition)) continue;
         const std::int32_t peer = condition.ranks.front();
         if (const WaitCondition* const back = graph_.edge(peer, waiter); back && back->required && back->ordinal != 0)
           result.push_back({waiter, peer, condition.receives});
@@ -269,7 +279,9 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
       receivers.push_back(target);
     const WaitCondition* const next = graph_.edge(target, cycle[(i + 2) % cycle.size()]);
     if (next && is_message(*next)) continue;
-    if (why->ranks.size() > 1)
+    const std::vector<ThreadWait>& threads = graph_.find(waiter)->threads;
+    if (why->ranks.size() > 1 ||
+        std::any_of(threads.begin(), threads.end(), [&](const ThreadWait& thread) { return probes_any(thread, *why); }))
       from_any.push_back(waiter);
     else
       gone_on.push_back(target);
@@ -329,7 +341,8 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   } else if (finding.tags) {
     finding.fault = Fault::unmatched_message;
     finding.culprits = {finding.tags->from};
-    finding.confidence = 0.7;  // the tags also differ if the ranks are in different phases for another reason
+    // The tags also differ if the ranks are in different phases for another reason.
+    finding.confidence = finding.tags->left_out ? 0.8 : 0.7;
   } else if (!contradictions.empty()) {
     finding.fault = Fault::unmatched_message;
     const Contradiction& first = contradictions.front();

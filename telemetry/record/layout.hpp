@@ -17,7 +17,7 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 12;
+inline constexpr std::uint32_t record_version = 13;
 inline constexpr std::size_t record_file_bytes = 308 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
@@ -137,7 +137,7 @@ struct RecordHeader {
   Shared<std::uint64_t> other_sends;
   Shared<std::uint64_t> other_receives;
   Shared<std::uint64_t> messages;  ///< large messages written; message n is at index n % max_messages
-  Shared<std::uint32_t> exited;    ///< 1 + the exit code once the process has called exit(); 0: it has not
+  Shared<std::uint32_t> exited;    ///< 1 + the exit code once the process has called exit() or _exit(); 0: it has not
   std::uint32_t handle_bytes;      ///< of a handle in a WaitList: 4 or 8
   /// 1: several threads may be in MPI calls at the same time (MPI_THREAD_MULTIPLE), once MPI_Init has returned.
   Shared<std::uint32_t> concurrent;
@@ -381,8 +381,10 @@ enum class EndKind : std::uint32_t {
   signal = 1,     ///< of a fault or of abort(), whose action is the default or that of a library that reports it
   exit = 2,       ///< the process has called exit() before MPI_Finalize, perhaps because it was told to end
   exception = 3,  ///< of a Python program that nobody catches; the process ends unless the program embeds Python
+  system_exit =
+      4,  ///< a Python program has raised SystemExit, as sys.exit() does; the process ends unless it is caught
 };
-inline constexpr unsigned end_kinds = 4;
+inline constexpr unsigned end_kinds = 5;
 
 /// One for each EndKind. `calls` is stored last and cleared first.
 struct EndNote {
@@ -391,7 +393,8 @@ struct EndNote {
   Shared<std::uint32_t> thread;  ///< slot, or no_index
   Shared<std::int32_t> code;     ///< class of the MPI error, number of the signal, exit code, or 0
   char text[488];                ///< of the error, what is known of the fault, or the exception and then its
-                                 ///< frames, innermost first; lines end with '\n'
+                                 ///< frames, innermost first; lines end with '\n'. system_exit: the frames as
+                                 ///< faulthandler writes them
 };
 static_assert(sizeof(EndNote) == 512);
 

@@ -59,7 +59,9 @@ class SnapshotMaker {
     for (std::uint32_t i = 0; i < max_epochs; ++i) epoch(i);
     amounts();
     messages();
-    for (const EndKind kind : {EndKind::mpi_error, EndKind::signal, EndKind::exit, EndKind::exception}) end_note(kind);
+    for (const EndKind kind :
+         {EndKind::mpi_error, EndKind::signal, EndKind::exit, EndKind::exception, EndKind::system_exit})
+      end_note(kind);
     if (rank_.alive && rank_.end && rank_.end->kind == EndKind::mpi_error) leave_failed_call();
     wait();
     help();
@@ -370,12 +372,13 @@ class SnapshotMaker {
     // The program goes on, as one that embeds Python, or has reported another exception on purpose. mpi4py frees what
     // it has made before it calls MPI_Finalize.
     constexpr std::uint64_t calls_at_exit = 4;
-    if (kind == EndKind::exception &&
+    if ((kind == EndKind::exception || kind == EndKind::system_exit) &&
         std::any_of(rank_.threads.begin(), rank_.threads.end(), [&](const ThreadSnapshot& thread) {
           return thread.slot == from.thread.get() && thread.calls + 1 > calls + calls_at_exit;
         }))
       return;
-    if (rank_.end && rank_.end->at <= from.at.get()) return;
+    if (kind == EndKind::system_exit) rank_.system_exit = text(from.text, '\n');
+    if (kind == EndKind::system_exit || (rank_.end && rank_.end->at <= from.at.get())) return;
     rank_.end = EndSnapshot{kind, from.at.get(), from.code.get(), text(from.text, '\n')};
   }
 

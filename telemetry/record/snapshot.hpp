@@ -211,6 +211,9 @@ struct RankSnapshot {
   /// The writer had the same table of functions. If not, every `function` is no_function.
   bool functions_known = false;
   std::optional<EndSnapshot> end;  ///< what the process has noted of its end: the first that it has noted
+  /// Python frames in which the process has raised SystemExit, innermost first, as faulthandler writes them. It is not
+  /// a fault, and the program may have caught it unless it ends. "": none, or the process has gone on.
+  std::string system_exit;
   double ticks_per_second = 1;
   std::uint64_t anchor_ticks = 0;
   std::int64_t anchor_realtime = 0;  ///< nanoseconds

@@ -83,6 +83,7 @@ void visit_rank(Archive& archive, Rank& r) {
           r.threads_dropped, r.communicators_dropped, r.requests_dropped, r.peers_dropped, r.epochs_dropped,
           r.sites_dropped, r.ticks_per_record, r.other_sends, r.other_receives, r.torn);
   archive.maybe(r.end, end_note);
+  archive(r.system_exit);
   archive.list(r.threads, max_threads, thread);
   archive.list(r.communicators, max_communicators, communicator);
   archive.list(r.requests, max_requests, request);

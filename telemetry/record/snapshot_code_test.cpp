@@ -49,6 +49,8 @@ class Random {
     r.state = static_cast<ProcessState>(below(4));
     r.alive = coin(), r.visible = coin();
     r.use = {static_cast<double>(any()) * 1e-3, any(), any(), static_cast<double>(any()) * 1e-6, number()};
+    if (coin()) r.end = EndSnapshot{EndKind::exit, any(), number(), text()};
+    r.system_exit = text();
     r.wait_status = number(), r.ended = static_cast<double>(any()) * -1e-6;
     r.world_size = static_cast<std::int32_t>(1 + below(100000));
     r.world_rank = static_cast<std::int32_t>(below(static_cast<std::uint64_t>(r.world_size)));
@@ -112,6 +114,8 @@ TEST(SnapshotCode, RandomSnapshotsComeBack) {
     ASSERT_EQ(back.host, rank.host);
     ASSERT_EQ(back.ended, rank.ended);
     ASSERT_EQ(back.wait_status, rank.wait_status);
+    ASSERT_EQ(back.end.has_value(), rank.end.has_value());
+    ASSERT_EQ(back.system_exit, rank.system_exit);
     ASSERT_EQ(back.threads.size(), rank.threads.size());
     ASSERT_EQ(back.messages.size(), rank.messages.size());
     for (std::size_t i = 0; i < rank.messages.size(); ++i) {

@@ -30,6 +30,17 @@ def load(what):
         time.sleep(60)
     if what == "exit":
         ctypes.CDLL(None).exit(3)
+    if what == "exit at once":
+        os._exit(4)
+    if what == "sys.exit":
+        sys.exit("no input")
+    if what == "SystemExit":
+        raise SystemExit(5)
+    if what == "exit that is caught":
+        try:
+            sys.exit(6)
+        except SystemExit:
+            pass
     if what == "printed":
         ctypes.pythonapi.PyRun_SimpleString(b"import no_such_module")
     if what == "caught":
@@ -50,6 +61,8 @@ def main(what):
     if rank.value == size.value - 1 or what == "all":
         load("raise" if what == "all" else what)
     mpi.MPI_Barrier(WORLD)
+    if what == "sys.exit at the end":
+        sys.exit(0)
 
 
 main(sys.argv[1])

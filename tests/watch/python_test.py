@@ -53,11 +53,22 @@ class Python(unittest.TestCase):
     @unittest.skipUnless(hasattr(ctypes.pythonapi, "_Py_DumpTraceback"), "this Python does not export the function that writes its frames")
     def test_the_place_of_a_crash(self):
         for what, place in (("fault", f"load (python_program.py:{line_of('        ctypes.string_at(4)')})"), ("abort", r"run \(threading.py:\d+\)"),
-                            ("exit", f"load (python_program.py:{line_of('        ctypes.CDLL(None).exit(3)')})")):
+                            ("exit", f"load (python_program.py:{line_of('        ctypes.CDLL(None).exit(3)')})"),
+                            ("exit at once", f"load (python_program.py:{line_of('        os._exit(4)')})")):
             findings, result = self.run_program(what, 2)
             self.assertEqual([(finding["class"], finding["culprits"]) for finding in findings], [("crash", [1])], result.stdout)
             self.assertRegex(result.stdout, place if what == "abort" else re.escape(place))
             self.assertNotIn("PyEval", result.stdout.split("bestride:", 1)[1])
+
+    def test_the_place_of_sys_exit(self):
+        for what, text in (("sys.exit", '        sys.exit("no input")'), ("SystemExit", "        raise SystemExit(5)")):
+            if what == "SystemExit" and sys.version_info < (3, 10):
+                continue
+            findings, result = self.run_program(what, 3)
+            self.assertEqual([(finding["class"], finding["culprits"]) for finding in findings], [("mismatch", [2])], result.stdout)
+            place = f"load (python_program.py:{line_of(text)})"
+            self.assertRegex(findings[0]["summary"], "Rank 2 (waits|was) in MPI_Finalize on MPI_COMM_WORLD at " + re.escape(place))
+            self.assertIn(f"rank 2 has raised SystemExit in {place}", findings[0]["evidence"])
 
     def test_an_interpreter_with_damaged_data(self):
         """Its function faults while it writes the frames: the process ends by the first signal, not by this one."""
@@ -87,7 +98,7 @@ class Python(unittest.TestCase):
         self.assertRegex(finding["summary"], r"Rank 1 is in load \(python_program.py:\d+\): look there\.$")
 
     def test_no_exception_or_one_that_is_caught(self):
-        for what in ("none", "caught", "printed"):
+        for what in ("none", "caught", "printed", "exit that is caught", "sys.exit at the end"):
             findings, result = self.run_program(what, 2)
             self.assertEqual((findings, result.returncode), ([], 0), result.stdout)
 

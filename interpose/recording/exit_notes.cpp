@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/recording/exit_notes.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "interpose/mpi/imports.hpp"
+#include "interpose/recording/crash_notes.hpp"
+#include "telemetry/record/recorder.hpp"
+
+namespace bestride::inline interpose {
+namespace {
+
+void note(int code) noexcept {
+  Recorder::get().set_exited(code);
+  const RecordFile* const file = Recorder::get().file();
+  if (!file) return;
+  // MPI libraries end a process that calls them after MPI_Finalize.
+  const ThreadRecorder& self = *thread_recorder;
+  const bool in_call = self.call && self.call->left.get() == 0;
+  if (in_call || file->header.state.get() != static_cast<std::uint32_t>(ProcessState::finalized)) note_exit(code);
+}
+
+/// In place of _exit(), which calls no exit handler. May run in a signal handler, and in a child between vfork() and
+/// execve().
+[[noreturn]] void note_and_exit(int code) noexcept {
+  note(code);
+  _exit(code);
+}
+
+}  // namespace
+
+void note_exits(bool observed) noexcept {
+  on_exit([](int code, void*) { note(code); }, nullptr);
+  if (!observed) return;
+  for (const char* const function : {"_exit", "_Exit"})
+    replace_imports(function, reinterpret_cast<void*>(&note_and_exit));
+}
+
+}  // namespace bestride::inline interpose
