@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 
 namespace bestride::inline cli {
@@ -45,19 +46,29 @@ bool descends(pid_t pid, const std::map<pid_t, pid_t>& parents) {
   return false;
 }
 
+/// Not to be ended.
+std::set<pid_t> spared;
+
 }  // namespace
 
-void adopt_orphans() noexcept { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+void adopt_orphans() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  spared.clear();
+  const auto all = parents();
+  for (const auto& [pid, parent] : all)
+    if (descends(pid, all)) spared.insert(pid);
+}
 
 void kill_descendants() {
   // A process may start another one until it is killed, so this is repeated. One in an uninterruptible call stays.
   constexpr int most_attempts = 1000;
   bool any = true;
+  std::set<pid_t> killed;
   for (int attempt = 0; any && attempt < most_attempts; ++attempt) {
     any = false;
     const auto all = parents();
     for (const auto& [pid, parent] : all)
-      if (descends(pid, all)) any |= ::kill(pid, SIGKILL) == 0;
+      if (descends(pid, all) && !spared.contains(pid)) any |= ::kill(pid, SIGKILL) == 0 && killed.insert(pid).second;
     if (any) ::usleep(1000);
   }
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {

@@ -4,10 +4,13 @@
 
 namespace bestride::inline cli {
 
-/// From now on, orphans among this process's descendants become its children. They remain as zombies until it ends.
-void adopt_orphans() noexcept;
+/// From now on, orphans among this process's descendants become its children. They remain as zombies until it ends. The
+/// descendants that exist now are not those of kill_descendants(): a shell may have started them before it executed
+/// this program, and ssh leaves a process that keeps its connection. May throw std::bad_alloc.
+void adopt_orphans();
 
-/// Ends all descendants with SIGKILL and waits for them. Without /proc, it finds none. May throw std::bad_alloc.
+/// Ends all descendants since adopt_orphans() with SIGKILL and waits for them. Without /proc, it finds none. May throw
+/// std::bad_alloc.
 void kill_descendants();
 
 }  // namespace bestride::inline cli

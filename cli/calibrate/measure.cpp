@@ -114,6 +114,7 @@ class Lines {
       }
       if (!read_more()) break;
     }
+    if (signal_seen || late_) return false;  // perhaps a part of a line
     *line = std::exchange(held_, "");
     return !line->empty();
   }

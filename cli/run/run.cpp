@@ -132,7 +132,8 @@ void check_outputs(const RunOptions& options) {
       fail("can't write '" + options.metrics + "': " + why + "; name another file with --metrics");
   if (!options.report && options.verdict_folder.empty()) return;
   const std::string folder = options.verdict_folder.empty() ? "." : options.verdict_folder;
-  if (const std::string why = why_not_writable(folder + "/bestride"); !why.empty())
+  if (const std::string why = why_not_writable(folder + "/bestride-" + std::to_string(::getpid()) + ".json");
+      !why.empty())
     fail("can't write into " + (folder == "." ? "the working folder" : "the folder '" + folder + "'") + ": " + why +
          "; name another one with --verdict-folder");
 }

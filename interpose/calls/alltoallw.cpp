@@ -117,13 +117,13 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
   if (gpu_runtime_detected() && comm != MPI_COMM_NULL) [[unlikely]]
     runtime().comms.add_valid(comm);
   const bool packs = gpu_runtime_detected() || runtime().options().forced || packed_neighbor_blocks_gain();
-  CommEntry* known = packs ? runtime().comms.find(comm) : nullptr;
+  CommEntry* known = runtime().comms.find(comm);
   const Neighbours* neighbours = known ? &known->neighbours() : nullptr;
   if (neighbours && !neighbours->known) known = nullptr;
   const Peers to = known ? Peers{neighbours->destinations.size(), neighbours->destinations.data()} : Peers{};
   const Peers from = known ? Peers{neighbours->sources.size(), neighbours->sources.data()} : Peers{};
   return exchange_typed<via, slot>(
-      id, known, to, from, {}, send_buffer, out, receive_buffer, in, comm,
+      id, packs ? known : nullptr, to, from, {}, send_buffer, out, receive_buffer, in, comm,
       [comm] { return left_neighbor_reason(comm, NeighborForm::alltoallw, blocking<Tail...>); }, tail...);
 }
 

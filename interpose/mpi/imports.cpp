@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -94,45 +93,47 @@ int find_relro(dl_phdr_info* info, std::size_t, void* argument) noexcept {
   return 0;
 }
 
-/// The slots of loaded objects for one function. Some more than fit are left out.
-struct Slots {
-  const char* function;
-  std::uintptr_t except;  ///< an address in an object that is left out
-  std::array<std::atomic<void*>*, 256> found;
-  std::size_t count = 0;
-};
+/// What happens to the protection of a page that the loader made read-only.
+enum class Afterwards { read_only, writable };
 
-int add_slot(dl_phdr_info* info, std::size_t, void* argument) noexcept {
-  auto& slots = *static_cast<Slots*>(argument);
-  const ElfW(Dyn)* dynamic = nullptr;
-  bool writable = false;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = info->dlpi_phdr[i];
-    const std::uintptr_t begin = info->dlpi_addr + header.p_vaddr;
-    if (header.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(begin);
-    if (header.p_type != PT_LOAD) continue;
-    if (slots.except >= begin && slots.except < begin + header.p_memsz) return 0;
-    writable |= (header.p_flags & PF_W) != 0;
-  }
-  // The kernel's object has none, and the loader has not put addresses into its dynamic section.
-  if (!dynamic || !writable || slots.count == slots.found.size()) return 0;
-  if (std::atomic<void*>* const slot = find_slot(read_dynamic(info->dlpi_addr, dynamic), slots.function))
-    slots.found[slots.count++] = slot;
-  return 0;
-}
-
-/// Stores into a slot, which the loader may have made read-only. False if it can't be written.
-bool store(std::atomic<void*>* slot, void* target) noexcept {
+/// Stores into a slot. False if it can't be written.
+bool store(std::atomic<void*>* slot, void* target, Afterwards afterwards) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(slot);
   Relro relro{.inside = address};
   dl_iterate_phdr(find_relro, &relro);
-  const bool read_only = address >= relro.begin && address < relro.end;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  // The loader leaves the last page writable if other data begin there.
+  const bool read_only = address >= relro.begin / page * page && address < relro.end / page * page;
   auto* const first = reinterpret_cast<void*>(address / page * page);
   if (read_only && mprotect(first, page, PROT_READ | PROT_WRITE) != 0) return false;
   slot->store(target, std::memory_order_release);
-  if (read_only) mprotect(first, page, PROT_READ);
+  if (read_only && afterwards == Afterwards::read_only) mprotect(first, page, PROT_READ);
   return true;
+}
+
+/// A function that is replaced in all objects.
+struct Everywhere {
+  const char* function;
+  void* replacement;
+  std::uintptr_t except;  ///< an address in an object that is left out
+};
+
+/// The loader's lock is held, so the object stays loaded. Another thread may still be relocating it, so its pages
+/// remain writable.
+int replace_in(dl_phdr_info* info, std::size_t, void* argument) noexcept {
+  const auto& wanted = *static_cast<const Everywhere*>(argument);
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    const std::uintptr_t begin = info->dlpi_addr + header.p_vaddr;
+    // The loader puts no addresses into a section that is read-only, such as that of the kernel's object.
+    if (header.p_type == PT_DYNAMIC && (header.p_flags & PF_W)) dynamic = reinterpret_cast<const ElfW(Dyn)*>(begin);
+    if (header.p_type == PT_LOAD && wanted.except >= begin && wanted.except < begin + header.p_memsz) return 0;
+  }
+  if (!dynamic) return 0;
+  if (std::atomic<void*>* const slot = find_slot(read_dynamic(info->dlpi_addr, dynamic), wanted.function))
+    store(slot, wanted.replacement, Afterwards::writable);
+  return 0;
 }
 
 }  // namespace
@@ -161,13 +162,12 @@ void* replace_import(const void* inside, const char* function, void* replacement
   if (!dladdr(before, &target) || target.dli_fbase == info.dli_fbase) before = find_function(inside, function);
   if (!before) return nullptr;
   *original = before;
-  return store(slot, replacement) ? before : nullptr;
+  return store(slot, replacement, Afterwards::read_only) ? before : nullptr;
 }
 
 void replace_imports(const char* function, void* replacement) noexcept {
-  Slots slots{function, reinterpret_cast<std::uintptr_t>(&replace_imports), {}};
-  dl_iterate_phdr(add_slot, &slots);
-  for (std::size_t i = 0; i < slots.count; ++i) store(slots.found[i], replacement);
+  Everywhere wanted{function, replacement, reinterpret_cast<std::uintptr_t>(&replace_imports)};
+  dl_iterate_phdr(replace_in, &wanted);
 }
 
 }  // namespace bestride::inline interpose

@@ -174,7 +174,10 @@ void TypeEntry::serve_locked(State state) noexcept {
   // If it is not known where elements begin, a message can't be cut as the receiver's library expects.
   const bool possible =
       context_ && (state == State::useful || state == State::contiguous) && definition_->decoded().elements.known();
-  served_.store(possible && runtime().served.define(context_, definition_), std::memory_order_relaxed);
+  const bool serves = possible && runtime().served.define(context_, definition_);
+  if (!serves && measured_) runtime().served.forget(context_);
+  measured_.reset();  // measured again, if it is still not decoded
+  served_.store(serves, std::memory_order_relaxed);
 }
 
 void TypeEntry::set_context(void* context) noexcept {

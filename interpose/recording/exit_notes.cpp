@@ -24,9 +24,11 @@ void note(int code) noexcept {
 
 /// In place of _exit(), which calls no exit handler. May run in a signal handler, and in a child between vfork() and
 /// execve().
+template <void (*end)(int)>
 [[noreturn]] void note_and_exit(int code) noexcept {
   note(code);
-  _exit(code);
+  end(code);
+  __builtin_unreachable();
 }
 
 }  // namespace
@@ -34,8 +36,9 @@ void note(int code) noexcept {
 void note_exits(bool observed) noexcept {
   on_exit([](int code, void*) { note(code); }, nullptr);
   if (!observed) return;
-  for (const char* const function : {"_exit", "_Exit"})
-    replace_imports(function, reinterpret_cast<void*>(&note_and_exit));
+  // Each calls the function of its own name: a tool's _exit() may call _Exit().
+  replace_imports("_exit", reinterpret_cast<void*>(&note_and_exit<_exit>));
+  replace_imports("_Exit", reinterpret_cast<void*>(&note_and_exit<_Exit>));
 }
 
 }  // namespace bestride::inline interpose

@@ -40,6 +40,13 @@ struct Python {
   void (*PyErr_Fetch)(Object**, Object**, Object**);
   void (*PyErr_Restore)(Object*, Object*, Object*);
 
+  /// The calling thread holds the interpreter's lock.
+  static bool has_thread_state() noexcept {
+    using Get = void*();
+    for (const char* const name : {"PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet"})
+      if (auto* const get = reinterpret_cast<Get*>(dlsym(RTLD_DEFAULT, name))) return get() != nullptr;
+    return false;
+  }
   bool load() noexcept {
 #define BESTRIDE_PYTHON(name) ((name = reinterpret_cast<decltype(name)>(dlsym(RTLD_DEFAULT, #name))) != nullptr)
     return BESTRIDE_PYTHON(Py_IsInitialized) && BESTRIDE_PYTHON(PyGILState_Check) &&
@@ -249,8 +256,8 @@ int add_hook(void*) {
 void note_python_exceptions() noexcept {
   if (!python.load() || !python.Py_IsInitialized()) return;
   // A caller that has released the interpreter's lock, as ctypes does, may not wait for it here; Python's main thread
-  // adds the hook soon.
-  if (python.PyGILState_Check())
+  // adds the hook soon. With sub-interpreters PyGILState_Check() is always true.
+  if (python.has_thread_state() && python.PyGILState_Check())
     add_hook(nullptr);
   else
     python.Py_AddPendingCall(add_hook, nullptr);

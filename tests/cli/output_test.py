@@ -154,6 +154,11 @@ class Run(CommandTest):
         for file, cause in (("/proc/none", "No such file or directory"), (f"{self.prefix}/home", "Is a directory")):
             self.assertEqual(self.refused("run", "--report", *job, BESTRIDE_REPORT_FILE=file), f"can't write BESTRIDE_REPORT_FILE='{file}': {cause}; name another file")
         self.assertFalse(os.path.exists(f"{self.prefix}/begun"))
+        # Whatever else is there.
+        os.makedirs(f"{self.prefix}/reports/bestride")
+        done = self.run_command("run", "--report", "--verdict-folder", f"{self.prefix}/reports", *job)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        os.remove(f"{self.prefix}/begun")
         # It may be a folder of another host.
         done = self.run_command("run", "--report", *job, BESTRIDE_REPORT_FILE="/nowhere/on/this/host/r.json")
         self.assertEqual(done.returncode, 0, done.stderr)
