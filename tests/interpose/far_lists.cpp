@@ -10,22 +10,11 @@
 #include <cstdio>
 #include <vector>
 
+#include "tests/support/ucx_generic_type.hpp"
+
 namespace {
 
-struct Operations {
-  void* (*start_pack)(void*, const void*, std::size_t);
-  void* (*start_unpack)(void*, void*, std::size_t);
-  std::size_t (*packed_size)(void*);
-  std::size_t (*pack)(void*, std::size_t, void*, std::size_t);
-  signed char (*unpack)(void*, std::size_t, const void*, std::size_t);
-  void (*finish)(void*);
-};
-struct GenericType {
-  void* context;
-  Operations operations;
-};
-
-Operations given;
+UcxOperations given;
 long by_library = 0, by_engine = 0;  ///< messages
 
 void finish(void* state) {
@@ -35,15 +24,15 @@ void finish(void* state) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) signed char ucp_dt_create_generic(const Operations* operations,
+extern "C" __attribute__((visibility("default"))) signed char ucp_dt_create_generic(const UcxOperations* operations,
                                                                                     void* context,
                                                                                     std::uint64_t* type) {
-  using Create = signed char (*)(const Operations*, void*, std::uint64_t*);
+  using Create = signed char (*)(const UcxOperations*, void*, std::uint64_t*);
   static const auto real = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "ucp_dt_create_generic"));
   const signed char status = real(operations, context, type);
   if (status != 0) return status;
   given = *operations;
-  reinterpret_cast<GenericType*>(static_cast<std::uintptr_t>(*type & ~std::uint64_t{7}))->operations.finish = &finish;
+  generic_type(*type).operations.finish = &finish;
   return status;
 }
 

@@ -15,22 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/ucx_generic_type.hpp"
+
 namespace {
 
-struct Operations {
-  void* (*start_pack)(void*, const void*, std::size_t);
-  void* (*start_unpack)(void*, void*, std::size_t);
-  std::size_t (*packed_size)(void*);
-  std::size_t (*pack)(void*, std::size_t, void*, std::size_t);
-  signed char (*unpack)(void*, std::size_t, const void*, std::size_t);
-  void (*finish)(void*);
-};
-struct GenericType {
-  void* context;
-  Operations operations;
-};
-
-Operations own;  ///< Bestride's functions
+UcxOperations own;  ///< Bestride's functions
 
 std::atomic<long> pieces{0};
 
@@ -72,24 +61,24 @@ signed char unpack(void* state, std::size_t offset, const void* from, std::size_
   return 0;
 }
 
-bool is_of_bestride(const Operations& operations) {
+bool is_of_bestride(const UcxOperations& operations) {
   Dl_info module;
   return dladdr(reinterpret_cast<void*>(operations.pack), &module) != 0 && std::strstr(module.dli_fname, "libbestride");
 }
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) signed char ucp_dt_create_generic(const Operations* operations,
+extern "C" __attribute__((visibility("default"))) signed char ucp_dt_create_generic(const UcxOperations* operations,
                                                                                     void* context,
                                                                                     std::uint64_t* type) {
-  using Create = signed char (*)(const Operations*, void*, std::uint64_t*);
+  using Create = signed char (*)(const UcxOperations*, void*, std::uint64_t*);
   static const auto real = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "ucp_dt_create_generic"));
   const signed char status = real(operations, context, type);
   if (status != 0 || !is_of_bestride(*operations)) return status;
   own = *operations;
-  auto* const made = reinterpret_cast<GenericType*>(static_cast<std::uintptr_t>(*type & ~std::uint64_t{7}));
-  made->operations.pack = &pack;
-  made->operations.unpack = &unpack;
+  UcxGenericType& made = generic_type(*type);
+  made.operations.pack = &pack;
+  made.operations.unpack = &unpack;
   return status;
 }
 
