@@ -3,7 +3,6 @@
 // before its 64th use. This ucp_dt_create_generic stands before UCX's and sees, by a bit of the state of a message,
 // which of Bestride's functions pack it. Each block lies in a cache line of its own, so the library takes some
 // nanoseconds for each, on any machine.
-#include <dlfcn.h>
 #include <mpi.h>
 
 #include <cstdint>
@@ -27,9 +26,7 @@ void finish(void* state) {
 extern "C" __attribute__((visibility("default"))) signed char ucp_dt_create_generic(const UcxOperations* operations,
                                                                                     void* context,
                                                                                     std::uint64_t* type) {
-  using Create = signed char (*)(const UcxOperations*, void*, std::uint64_t*);
-  static const auto real = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "ucp_dt_create_generic"));
-  const signed char status = real(operations, context, type);
+  const signed char status = create_in_ucx(operations, context, type);
   if (status != 0) return status;
   given = *operations;
   generic_type(*type).operations.finish = &finish;

@@ -71,9 +71,7 @@ bool is_of_bestride(const UcxOperations& operations) {
 extern "C" __attribute__((visibility("default"))) signed char ucp_dt_create_generic(const UcxOperations* operations,
                                                                                     void* context,
                                                                                     std::uint64_t* type) {
-  using Create = signed char (*)(const UcxOperations*, void*, std::uint64_t*);
-  static const auto real = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "ucp_dt_create_generic"));
-  const signed char status = real(operations, context, type);
+  const signed char status = create_in_ucx(operations, context, type);
   if (status != 0 || !is_of_bestride(*operations)) return status;
   own = *operations;
   UcxGenericType& made = generic_type(*type);

@@ -2,6 +2,8 @@
 #pragma once
 // What UCX 1 keeps of a generic datatype, which ucp_dt_create_generic() makes: for tests that stand between the MPI
 // library and UCX.
+#include <dlfcn.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -20,4 +22,10 @@ struct UcxGenericType {
 /// `type`: the handle that UCX returns.
 inline UcxGenericType& generic_type(std::uint64_t type) {
   return *reinterpret_cast<UcxGenericType*>(static_cast<std::uintptr_t>(type & ~std::uint64_t{7}));
+}
+/// UCX's ucp_dt_create_generic(), behind one of the program's own.
+inline signed char create_in_ucx(const UcxOperations* operations, void* context, std::uint64_t* type) {
+  using Create = signed char (*)(const UcxOperations*, void*, std::uint64_t*);
+  static const auto real = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "ucp_dt_create_generic"));
+  return real(operations, context, type);
 }
