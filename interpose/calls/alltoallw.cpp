@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI_Alltoallw and MPI_Neighbor_alltoallw: one exchange, between all ranks or between neighbours. MPI_Alltoallw_init
 // is not here for the reason in collective.cpp.
+#include <new>
+#include <type_traits>
+#include <vector>
+
 #include "interpose/calls/entry.hpp"
 #include "interpose/collectives/dispatch_neighbor.hpp"
 #include "interpose/collectives/left_reason.hpp"
@@ -52,6 +56,40 @@ struct Given {
   }
 };
 
+/// &Calls::Neighbor_alltoallw_c for &Calls::Neighbor_alltoallw, and so on; nullptr for other functions.
+template <auto slot>
+inline constexpr auto large_neighbor_form = nullptr;
+#if MPI_VERSION >= 4
+#define BESTRIDE_LARGE_NEIGHBOR_FORM(Name) \
+  template <>                              \
+  inline constexpr auto large_neighbor_form<&Calls::Name> = &Calls::Name##_c;
+BESTRIDE_LARGE_NEIGHBOR_FORM(Neighbor_alltoallw)
+BESTRIDE_LARGE_NEIGHBOR_FORM(Ineighbor_alltoallw)
+BESTRIDE_LARGE_NEIGHBOR_FORM(Neighbor_alltoallw_init)
+#undef BESTRIDE_LARGE_NEIGHBOR_FORM
+#endif
+
+/// The MPI library's function. MPICH 4.0 copies int counts of neighbours with the in-degree and the out-degree
+/// exchanged, and so reads counts that are not there: messages are lost, or have the length that the heap's old
+/// contents tell. Its form with MPI_Count copies none.
+template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
+int typed_by_library(Peers to, Peers from, const void* send_buffer, Given<Count, Displacement> out,
+                     void* receive_buffer, Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
+  if constexpr (!std::is_null_pointer_v<decltype(large_neighbor_form<slot>)>)
+    if (to.count != from.count && (to.count == 0 || out.counts) && (from.count == 0 || in.counts) &&
+        runtime().library() == OneNodeLibrary::mpich_4_0) [[unlikely]]
+      try {
+        const std::vector<MPI_Count> sent(out.counts, out.counts + to.count);
+        const std::vector<MPI_Count> received(in.counts, in.counts + from.count);
+        return by_library<via, large_neighbor_form<slot>>(LibraryForm::as_called, send_buffer, sent.data(), out.at,
+                                                          out.types, receive_buffer, received.data(), in.at, in.types,
+                                                          comm, tail...);
+      } catch (const std::bad_alloc&) {
+      }
+  return by_library<via, slot>(LibraryForm::as_called, send_buffer, out.counts, out.at, out.types, receive_buffer,
+                               in.counts, in.at, in.types, comm, tail...);
+}
+
 /// If `known` is nullptr, the call is forwarded. why(): the reason, for the report.
 template <Calls& via, auto slot, class Count, class Displacement, class Why, class... Tail>
 int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits traits, const void* send_buffer,
@@ -77,14 +115,14 @@ int exchange_typed(CallId id, CommEntry* known, Peers to, Peers from, CallTraits
         return sends || receives || work.failed();
       },
       [&](const Work& work) {
-        return by_library<via, slot>(LibraryForm::as_called, send_buffer, work.out.counts(), work.out.displacements(),
-                                     work.out.types(), receive_buffer, work.in.counts(), work.in.displacements(),
-                                     work.in.types(), comm, tail...);
+        return typed_by_library<via, slot>(
+            to, from, send_buffer,
+            Given<Count, Displacement>{work.out.counts(), work.out.displacements(), work.out.types()}, receive_buffer,
+            Given<Count, Displacement>{work.in.counts(), work.in.displacements(), work.in.types()}, comm, tail...);
       },
       [&] {
         const auto unchanged = [&] {
-          return by_library<via, slot>(LibraryForm::as_called, send_buffer, out.counts, out.at, out.types,
-                                       receive_buffer, in.counts, in.at, in.types, comm, tail...);
+          return typed_by_library<via, slot>(to, from, send_buffer, out, receive_buffer, in, comm, tail...);
         };
         if (persistent<Tail...> || may_gain) return unchanged();
         return call_and_record(name(id), unchanged, [&] {

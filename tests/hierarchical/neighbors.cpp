@@ -202,7 +202,22 @@ class Exchange {
     ALL_PROCEDURES(BY_PROFILING_NAME)
   }
   int call_library(Procedure procedure, const Side& out, const Side& in, char* to, MPI_Comm comm) {
+    // MPICH 4.0.2 reads wrong int counts if the degrees differ.
+    if (procedure == alltoallw) return call_library_with_large_counts(out, in, to, comm);
     ALL_PROCEDURES(BY_LIBRARY)
+  }
+  int call_library_with_large_counts(const Side& out, const Side& in, char* to, MPI_Comm comm) {
+    const std::vector<MPI_Count> sent(out.counts.begin(), out.counts.end());
+    const std::vector<MPI_Count> received(in.counts.begin(), in.counts.end());
+    const auto call = [&](auto function, auto... tail) {
+      return function(out.data.data(), sent.data(), out.bytes.data(), out.types.data(), to, received.data(),
+                      in.bytes.data(), in.types.data(), comm, tail...);
+    };
+    switch (form_) {
+      case Form::blocking: return call(BY_LIBRARY(Neighbor_alltoallw_c));
+      case Form::nonblocking: return call(BY_LIBRARY(Ineighbor_alltoallw_c), &request_);
+      default: return call(BY_LIBRARY(Neighbor_alltoallw_init_c), MPI_INFO_NULL, &request_);
+    }
   }
 
   const Form form_;
@@ -214,24 +229,27 @@ class Exchange {
 bool low_limit() { return std::getenv("BESTRIDE_WINDOW_LIMIT") != nullptr; }
 
 /// How many collectives must reach the library in the next call; -1: not known. Counts the call.
-int expected_calls(Topology& topology, Exchange::Form form) {
+int expected_calls(Topology& topology, Procedure procedure, Exchange::Form form) {
   const int earlier = form == Exchange::Form::blocking      ? topology.calls++
                       : form == Exchange::Form::nonblocking ? topology.starts++
                                                             : 2;
+  if (expectation() != Expectation::nothing && procedure == alltoallw && !topology.equal_degrees) return 1;
   // Without memory, nonblocking calls go by messages.
   const char* const failure = std::getenv("BESTRIDE_TEST_FAIL");
   if (expectation() == Expectation::library)
     return form == Exchange::Form::nonblocking && failure && std::string_view(failure) == "window" && earlier >= 2 ? 0
                                                                                                                    : 1;
-  if (expectation() == Expectation::nothing || (form != Exchange::Form::blocking && low_limit())) return -1;
+  if (expectation() == Expectation::nothing) return -1;
+  if (form != Exchange::Form::blocking && low_limit()) return -1;
   return earlier < 2 ? 1 : 0;
 }
 
 /// `room`: blocks may have room for more than arrives.
 void compare_one_call(Topology& topology, const Types& types, bool room, Random& common) {
   auto procedure = static_cast<Procedure>(draw(common, 5));
-  // MPICH 4.0.2 reads wrong arrays if the degrees differ.
-  if (procedure == alltoallw && !topology.equal_degrees) procedure = alltoallv;
+  // A rank without memory to know a communicator gives MPICH 4.0.2 the int counts, of which it reads wrong ones.
+  if (procedure == alltoallw && !topology.equal_degrees && std::getenv("TEST_UNKNOWN_COMMUNICATOR"))
+    procedure = alltoallv;
   const int sizes[] = {0, 1, 7, 300, 3000, 6000, 40'000};
   const int base = sizes[draw(common, 7)];
   const bool varies = procedure == allgatherv || procedure >= alltoallv;
@@ -254,7 +272,7 @@ void compare_one_call(Topology& topology, const Types& types, bool room, Random&
   // A tool may call the profiling name, perhaps on some ranks only.
   const auto name = draw(own, 4) == 0 ? Exchange::Name::tool : Exchange::Name::application;
   Exchange exchange(form, name, procedure, out, in, in.data.data(), topology.comm);
-  const int expected_here = expected_calls(topology, form);
+  const int expected_here = expected_calls(topology, procedure, form);
   // The counter sees MPI_ names only.
   if (name == Exchange::Name::application && expected_here >= 0)
     CHECK_EQUAL(expected_here, calls_seen_by_library() - before);
