@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/watch/launcher_process.hpp"
 
+#include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cstring>
 
 #include "cli/common/command.hpp"
+#include "telemetry/record/process_state.hpp"
 
 namespace bestride::inline cli {
 namespace {
@@ -68,6 +70,15 @@ void LauncherProcess::handle_signals() {
     if (!came_to_all(info)) send(signal);
   }
   if (!ended_) ended_ = waitpid(pid_, &status_, WNOHANG) == pid_;
+}
+
+void LauncherProcess::await_end() {
+  handle_signals();
+  const auto is_on_the_way = [this] { return telemetry::process_status(pid_).exists && telemetry::is_ending(pid_); };
+  for (; !ended_ && patience_ > 0 && is_on_the_way(); --patience_) {
+    poll(nullptr, 0, 1);
+    handle_signals();
+  }
 }
 
 int LauncherProcess::exit_code() const noexcept {

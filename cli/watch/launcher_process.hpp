@@ -20,6 +20,9 @@ class LauncherProcess {
   /// Readable when a signal has arrived: handle_signals() has to be called.
   int signals() const noexcept { return signals_; }
   void handle_signals();
+  /// The kernel closes the descriptors of a process, from which its ranks may learn that it is gone, before its end can
+  /// be waited for. If the launcher is on that way, this waits for its end, at most 1 s in all calls.
+  void await_end();
   bool ended() const noexcept { return ended_; }
   /// The signal that ended it; 0: none.
   int killed_by() const noexcept { return ended_ && WIFSIGNALED(status_) ? WTERMSIG(status_) : 0; }
@@ -32,6 +35,7 @@ class LauncherProcess {
 
  private:
   int pid_ = 0, signals_ = -1, status_ = 0;
+  int patience_ = 1000;  ///< ms
   bool ended_ = false, interrupted_ = false;
 };
 

@@ -272,6 +272,7 @@ class Watch {
   void observe(const std::string& key, WatchedJob& job, JobPhase phase) {
     const auto now_in = [&] {
       launcher_.handle_signals();
+      if (job.any_gone()) launcher_.await_end();
       if (ending()) return JobPhase::told_to_end;
       if (!is_abandoned(job)) return phase;
       abandoned_ = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // WatchedJob: one job of the launcher, from its first record to its end.
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -77,6 +78,10 @@ class WatchedJob {
   bool awaits_confirmation() const noexcept { return detector_.awaits_confirmation(); }
   /// Processes that had a record, also those whose record is removed.
   std::size_t processes() const noexcept { return processes_; }
+  /// True if a process has ended without MPI_Finalize.
+  bool any_gone() const noexcept {
+    return std::any_of(ranks().begin(), ranks().end(), [](const RankSnapshot& rank) { return rank.gone(); });
+  }
   /// True if no process of the job is left.
   bool ended() const noexcept { return view_.ended(); }
 
