@@ -107,6 +107,23 @@ TEST_F(Detection, AnotherCollectiveIsAMismatchOfTheMinority) {
   expect_one(observe(2), Fault::mismatch, Ranks{2});
 }
 
+/// As many free the communicator, which does not wait, as wait in a call on it.
+TEST_F(Detection, OfAsManyThoseThatEndHaveLeftTheOthers) {
+  job.communicator(7, {0, 1, 2, 3});
+  for (const int rank : {0, 1}) job.collective(rank, "MPI_Bcast", 0, 1);
+  for (const int rank : {2, 3}) {
+    CallSnapshot call;
+    call.function = number_of("MPI_Comm_free");
+    call.communicator = 1;
+    call.ordinal = 1;
+    thread(rank).finished.push_back(call);
+    job.call(rank, "MPI_Finalize");
+  }
+  for (const int rank : {2, 3}) job.ranks[static_cast<std::size_t>(rank)].state = ProcessState::finalizing;
+  const Finding found = expect_one(observe(2), Fault::mismatch, Ranks{2, 3});
+  EXPECT_TRUE(found.mismatch);
+}
+
 /// A broadcast with another root that has ended on all ranks.
 TEST_F(Detection, AWrongCallThatDoesNotHang) {
   moving = {0, 1, 2, 3};

@@ -39,9 +39,19 @@ void Detector::find_mismatches(const std::vector<CollectiveMismatch>& mismatches
     finding.culprits = mismatch.culprits;
     const bool majority =
         !finding.culprits.empty() || mismatch.variants[0].ranks.size() > mismatch.variants[1].ranks.size();
+    // Of as many that are about to end and that go on, the former have left the others.
+    const auto leaves = [this](const auto& variant) {
+      return std::all_of(variant.ranks.begin(), variant.ranks.end(), [this](std::int32_t number) {
+        const RankSnapshot* const known = rank(number);
+        return known && known->state >= ProcessState::finalizing;
+      });
+    };
+    const auto left = std::count_if(mismatch.variants.begin(), mismatch.variants.end(), leaves);
+    const bool some_left = !majority && left > 0 && static_cast<std::size_t>(left) < mismatch.variants.size();
     for (std::size_t i = majority; mismatch.culprits.empty() && i < mismatch.variants.size(); ++i)
-      finding.culprits.insert(finding.culprits.end(), mismatch.variants[i].ranks.begin(),
-                              mismatch.variants[i].ranks.end());
+      if (!some_left || leaves(mismatch.variants[i]))
+        finding.culprits.insert(finding.culprits.end(), mismatch.variants[i].ranks.begin(),
+                                mismatch.variants[i].ranks.end());
     std::sort(finding.culprits.begin(), finding.culprits.end());
     finding.held_up = held_up(finding.culprits, limits_.certain);
     finding.since = last_progress(finding.culprits);
