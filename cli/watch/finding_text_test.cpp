@@ -82,6 +82,19 @@ TEST_F(FindingText, RanksThatTheLauncherHasEnded) {
   EXPECT_THAT(finding_text(finding, view(), nullptr, 1, false), HasSubstr("killed by signal 9 (Killed)"));
 }
 
+TEST_F(FindingText, ARankThatIsKilledWhenAnotherHasEnded) {
+  crash(2, EndKind::signal);
+  sample.ranks[2].end.reset();
+  sample.ranks[2].wait_status = SIGKILL;
+  EXPECT_THAT(finding_text(finding, view(), nullptr, 1, false), HasSubstr("out-of-memory killer"));
+  sample.kill(1);
+  sample.ranks[1].state = ProcessState::finalized;
+  sample.ranks[1].wait_status = 0;
+  EXPECT_THAT(finding_text(finding, view(), nullptr, 1, false), HasSubstr("out-of-memory killer"));
+  sample.ranks[2].state = ProcessState::finalizing;
+  EXPECT_THAT(finding_text(finding, view(), nullptr, 1, false), HasSubstr("ends by _exit() (os._exit() of Python)"));
+}
+
 TEST_F(FindingText, ARankThatHoldsALock) {
   barrier_from(0);
   sample.leave(1);

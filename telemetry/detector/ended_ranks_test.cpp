@@ -46,6 +46,17 @@ TEST_F(Detection, OfRanksThatEndTogetherTheOneThatWasNotKilledByTheLauncher) {
   ASSERT_EQ(found.size(), 1u) << "a crash holds";
 }
 
+/// As some launchers do when a rank ends by _exit() after MPI_Finalize.
+TEST_F(Detection, ARankThatIsKilledWhenOthersHaveEndedWellMayBeTheLaunchersVictim) {
+  observe(1);
+  for (RankSnapshot& each : job.ranks) {
+    each.state = each.world_rank == 2 ? ProcessState::finalizing : ProcessState::finalized;
+    each.alive = false;
+    each.wait_status = each.world_rank == 2 ? 9 : 0;
+  }
+  EXPECT_EQ(expect_one(observe(0.25), Fault::crash, Ranks{2}).confidence, 0.6);
+}
+
 TEST_F(Detection, ARankThatEndsItselfLongAfterTheFirstEndIsNotToBlame) {
   observe(1);
   for (int rank = 0; rank < 4; ++rank) {
