@@ -263,6 +263,10 @@ class Watch {
     say("bestride: no rank was watched: there is no record of a process with the preload library that has called "
         "MPI_Init" +
         (agents_.problem().empty() ? "" : ", and hosts can't connect to this process (" + agents_.problem() + ")") +
+        (launcher_.exit_code() == exit_good
+             ? ""
+             : "; the launcher has ended with code " + std::to_string(launcher_.exit_code()) +
+                   ", so a process may have ended before that: read what it has printed") +
         "; 'bestride doctor PROGRAM' checks whether the program exists and calls MPI\n");
   }
 

@@ -22,9 +22,9 @@ bool has_own_fault(const Finding& finding, const std::vector<RankSnapshot>& rank
   });
 }
 
-/// The observations for which a crash is not reported if it may be an end that was asked for: all ranks get the signal,
-/// but not all end at the same time.
-constexpr int most_postponed = 3;
+/// Seconds for which a crash is not reported if it may be an end that was asked for: all ranks get the signal, but not
+/// all end at the same time, less so with more ranks than processors, and how a rank has ended is known a little later.
+constexpr double longest_end = 1;
 
 /// The signal that has ended this rank, if it is one with which jobs are ended; else 0.
 int ending_signal(const RankSnapshot& rank) {
@@ -51,11 +51,16 @@ int requested_end(const std::vector<RankSnapshot>& ranks) {
 
 }  // namespace
 
-bool WatchedJob::may_be_requested() {
+bool WatchedJob::may_be_requested(double seconds) {
   const auto& ranks = view_.job.ranks;
-  return std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.gone() && ending_signal(rank); }) &&
-         std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.alive; }) &&
-         postponed_++ < most_postponed;
+  const auto is_open = [](const auto& rank) {
+    return rank.alive || (rank.gone() && !rank.end && rank.wait_status < 0);
+  };
+  if (std::none_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.gone() && ending_signal(rank); }) ||
+      std::none_of(ranks.begin(), ranks.end(), is_open))
+    return false;
+  if (postponed_ == 0) postponed_ = seconds;
+  return seconds - postponed_ < longest_end;
 }
 
 WatchedJob::Changes WatchedJob::observe(double seconds, const std::function<JobPhase()>& phase,
@@ -83,8 +88,8 @@ WatchedJob::Changes WatchedJob::observe(double seconds, const std::function<JobP
                                    [&](const Reported& reported) { return is_crash(reported.finding); });
   const bool runs = !crashed && (now_in == JobPhase::running || now_in == JobPhase::over);
   if (runs && requested_ == 0) changes.requested = requested_ = requested_end(view_.job.ranks);
-  const bool told =
-      now_in == JobPhase::told_to_end || requested_ != 0 || (runs && now_in == JobPhase::running && may_be_requested());
+  const bool told = now_in == JobPhase::told_to_end || requested_ != 0 ||
+                    (runs && now_in == JobPhase::running && may_be_requested(seconds));
   const bool ending = told || now_in == JobPhase::abandoned;
   // A crash ends what was wrong before, but the job does not go on.
   const bool goes_on = !ending && std::none_of(found.begin(), found.end(), is_crash);

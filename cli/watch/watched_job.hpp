@@ -86,8 +86,8 @@ class WatchedJob {
   bool ended() const noexcept { return view_.ended(); }
 
  private:
-  /// True while a rank has ended by such a signal, and others may follow.
-  bool may_be_requested();
+  /// True while a rank has ended by such a signal, and others may follow, or may have.
+  bool may_be_requested(double seconds);
 
   const std::string name_;
   const double started_;
@@ -97,8 +97,8 @@ class WatchedJob {
   mutable bool analysed_ = true;
   std::vector<Reported> reported_;
   std::size_t processes_ = 0;
-  int requested_ = 0;  ///< the signal with which the job was told to end
-  int postponed_ = 0;  ///< observations in which that was not clear
+  int requested_ = 0;     ///< the signal with which the job was told to end
+  double postponed_ = 0;  ///< since when that was not clear, as of observe(); 0: it was clear
 };
 
 /// One line about a job that a signal has ended.

@@ -76,6 +76,15 @@ class Ended(FollowedJobs):
         self.assertRegex(job.output(), r"bestride: the launcher \(pid \d+\) was killed by signal 9 \(Killed\), and its ranks have ended with it\n")
         self.nothing_stays(job, pids, records)
 
+    def test_the_launcher_is_told_to_end(self):
+        """It passes the signal on to its ranks, which do not end at the same time."""
+        job = self.start()
+        job.ranks()
+        os.kill(job.launcher(), signal.SIGTERM)
+        job.wait()
+        self.no_verdict(job)
+        self.assertIn("bestride: the job was ended by signal 15 (Terminated), which all its ranks got: no rank is at fault\n", job.output())
+
     def test_the_launcher_is_killed_after_a_rank_has_crashed(self):
         """A fault of a rank is not hidden."""
         job = self.start(["sh", "-c", "%s -n 2 {program} {folder}; kill -KILL $$" % MPIEXEC])

@@ -79,6 +79,7 @@ class LauncherTest(unittest.TestCase):
             lines = [line for line in done.stderr.splitlines() if line.startswith("bestride: ")]
             self.assertEqual(len(lines), 1, done.stderr)
             self.assertRegex(lines[0], r"\Abestride: no rank was watched: .*bestride doctor PROGRAM")
+            self.assertEqual("the launcher has ended with code 1, so a process may have ended before that" in lines[0], code == 1, lines[0])
 
     def test_a_signal_is_passed_on_and_is_no_fault(self):
         process = subprocess.Popen(self.words() + ["--", MPIEXEC, "-n", "2", LAB, "--steps", "1000000", "--limit", "60"],  # pylint: disable=consider-using-with
