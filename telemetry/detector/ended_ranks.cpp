@@ -206,7 +206,11 @@ std::optional<Finding> Detector::first_end() {
       });
   const bool may_have_followed =
       unknown || ((remote || !held) && !all_gone && (taken_down || not_waiting(gone).empty()));
-  if (may_have_followed && aborted.empty() && known.empty() && !last_ &&
+  // Of a rank that ended while the observer looked, the next observation tells how and when.
+  const bool unnoted = !first.empty() && std::any_of(ranks_.begin(), ranks_.end(), [](const RankSnapshot& each) {
+    return each.gone() && !each.remote && each.world_rank >= 0 && each.ended == 0 && each.wait_status < 0;
+  });
+  if ((may_have_followed || unnoted) && aborted.empty() && known.empty() && !last_ &&
       ++postponed_ <= (unknown ? most_postponed_if_unknown : most_postponed)) {
     suspects_ = true;
     return std::nullopt;
