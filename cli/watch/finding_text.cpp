@@ -19,6 +19,7 @@
 #include "cli/watch/request_text.hpp"
 #include "cli/watch/summary.hpp"
 #include "cli/watch/unmatched_text.hpp"
+#include "telemetry/detector/rank_facts.hpp"
 #include "telemetry/report/quantity.hpp"
 #include "telemetry/waits/call_kind.hpp"
 #include "telemetry/waits/collective_call.hpp"
@@ -251,17 +252,6 @@ int wait_status(const Finding& finding, const JobView& view) {
   return -1;
 }
 
-/// Killed in or after MPI_Finalize, although others have ended well: their launcher may have done it.
-bool killed_at_end(const Finding& finding, const JobView& view) {
-  const auto& ranks = view.job.ranks;
-  return std::all_of(finding.culprits.begin(), finding.culprits.end(),
-                     [&](std::int32_t culprit) {
-                       const RankSnapshot* const rank = find_rank(view, culprit);
-                       return rank && rank->killed_at_end();
-                     }) &&
-         std::any_of(ranks.begin(), ranks.end(), [](const RankSnapshot& rank) { return rank.succeeded(); });
-}
-
 std::string headline(const Finding& finding, const JobView& view, const JobStacks* stacks) {
   const std::string who = subject(finding, view);
   switch (finding.fault) {
@@ -489,7 +479,8 @@ std::string advice(const Finding& finding, const JobView& view) {
         return "look at this place; run with a debugger or core dumps to see its variables";
       if (finding.cause == Cause::starting) return "read what the rank and the launcher printed";
       const int status = wait_status(finding, view);
-      if (killed_at_end(finding, view))
+      if (const RankSnapshot* const rank = find_rank(view, finding.culprits.front());
+          rank && is_killed_after_good_end(*rank, view.job.ranks))
         return "if a rank ends by _exit() (os._exit() of Python) after MPI_Finalize, some launchers kill the others: "
                "let it return from main or call exit()";
       if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)

@@ -253,13 +253,8 @@ std::optional<Finding> Detector::first_end() {
     crash.confidence = in_order && finalized->ended_in_order && finalized->wait_status > 0 ? 1 : 0.6;
   }
   // Some launchers kill the others when a rank ends by _exit() after MPI_Finalize.
-  const auto followed = [this](std::int32_t number) {
-    const RankSnapshot& killed = *rank(number);
-    return killed.killed_at_end() && std::any_of(ranks_.begin(), ranks_.end(), [&](const RankSnapshot& each) {
-             return each.succeeded() && each.ended <= killed.ended;
-           });
-  };
-  if (std::all_of(crash.culprits.begin(), crash.culprits.end(), followed))
+  if (std::all_of(crash.culprits.begin(), crash.culprits.end(),
+                  [this](std::int32_t number) { return is_killed_after_good_end(*rank(number), ranks_); }))
     crash.confidence = std::min(crash.confidence, 0.6);
   crash.held_up = held_up(crash.culprits, 0);
   return crash;

@@ -71,6 +71,15 @@ bool has_aborted(const RankSnapshot& rank) {
   });
 }
 
+bool is_killed_after_good_end(const RankSnapshot& rank, std::span<const RankSnapshot> ranks) {
+  constexpr int sigkill = 9;
+  return !rank.alive && rank.state >= ProcessState::finalizing && rank.wait_status == sigkill &&
+         std::any_of(ranks.begin(), ranks.end(), [&](const RankSnapshot& each) {
+           return !each.alive && each.state == ProcessState::finalized && each.wait_status == 0 &&
+                  each.ended <= rank.ended;
+         });
+}
+
 bool sleeps_by_itself(const std::string& channel) { return channel.find("nanosleep") != std::string::npos; }
 bool is_output(const std::string& channel) {
   return channel.find("write") != std::string::npos || channel.find("sync") != std::string::npos ||

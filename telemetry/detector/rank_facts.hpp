@@ -2,6 +2,7 @@
 #pragma once
 // Questions about one rank's snapshot that the detector's rules ask.
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ bool sleeps_beside_calls(const RankSnapshot& rank);
 bool is_in(const RankSnapshot& rank, const char* function);
 /// It is in MPI_Abort, or that has returned, as that of MPICH does in some versions.
 bool has_aborted(const RankSnapshot& rank);
+/// Killed by SIGKILL in MPI_Finalize or after it, and not before one of `ranks` has ended well: perhaps by its
+/// launcher.
+bool is_killed_after_good_end(const RankSnapshot& rank, std::span<const RankSnapshot> ranks);
 
 /// The thread of a rank whose state describes it: the first one that exists; null if there is none.
 const ThreadSnapshot* main_thread(const RankSnapshot& rank);

@@ -255,10 +255,6 @@ struct RankSnapshot {
     const bool in_call = std::any_of(threads.begin(), threads.end(), [](const auto& thread) { return thread.in_mpi; });
     return end && (end->kind == EndKind::signal || (end->kind == EndKind::exit && in_call));
   }
-  /// Ended well after MPI_Finalize.
-  bool succeeded() const noexcept { return !alive && state == ProcessState::finalized && wait_status == 0; }
-  /// Killed by SIGKILL in MPI_Finalize or after it.
-  bool killed_at_end() const noexcept { return !alive && state >= ProcessState::finalizing && wait_status == 9; }
   /// Seconds of the clock of its host (CLOCK_REALTIME).
   double realtime(std::uint64_t ticks) const noexcept {
     const double after =
