@@ -2,11 +2,16 @@
 // Whether the process of a record lives, if its pid can't be looked up.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
+#include "telemetry/record/process_state.hpp"
 #include "telemetry/record/reader.hpp"
 #include "telemetry/record/sample_record.hpp"
 
@@ -55,6 +60,27 @@ TEST_F(Liveness, AProcessThatDoesNotKnowItsSystemLives) {
   const RankSnapshot rank = good();
   EXPECT_TRUE(rank.alive);
   EXPECT_FALSE(rank.visible);
+}
+
+/// As a program whose initial thread calls pthread_exit().
+TEST_F(Liveness, AProcessWhoseInitialThreadHasEndedLivesInOthers) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::thread([] { pause(); }).detach();
+    syscall(SYS_exit, 0);
+  }
+  ASSERT_GT(child, 0);
+  while (process_status(child).state != 'Z') usleep(1000);
+  begin_record(*sample, child, process_status(child).start_time, 3, 8);
+  EXPECT_FALSE(is_ending(child));
+  EXPECT_TRUE(good().alive);
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  siginfo_t ended;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(is_ending(child));
+  EXPECT_FALSE(good().alive);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(is_ending(child));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "telemetry/record/process_state.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "telemetry/record/layout.hpp"
 
@@ -70,6 +72,16 @@ std::uint64_t start_time_offset() noexcept {
   return offset;
 }
 
+/// True if there is no such thread, or if it has begun to end.
+bool is_exiting(int pid, int tid) noexcept {
+  constexpr unsigned long exiting = 4;  // PF_EXITING of the kernel
+  bool lives = false;
+  each_stat_field(pid, tid, [&](int field, const char* word) {
+    if (field == 9) lives = (std::strtoul(word, nullptr, 10) & exiting) == 0;
+  });
+  return !lives;
+}
+
 }  // namespace
 
 ProcessStatus process_status(int pid, int tid) noexcept {
@@ -104,12 +116,15 @@ ProcessUse process_use(int pid) noexcept {
 }
 
 bool is_ending(int pid) noexcept {
-  constexpr unsigned long exiting = 4;  // PF_EXITING of the kernel
-  bool lives = false;
-  each_stat_field(pid, 0, [&](int field, const char* word) {
-    if (field == 9) lives = (std::strtoul(word, nullptr, 10) & exiting) == 0;
-  });
-  return !lives;
+  if (!is_exiting(pid, 0)) return false;
+  // The initial thread may end before others, by pthread_exit().
+  char path[64];
+  task_path(path, pid, 0, "task");
+  const std::unique_ptr<DIR, int (*)(DIR*)> threads(opendir(path), &closedir);
+  if (!threads) return true;
+  while (const dirent* const entry = readdir(threads.get()))
+    if (const int tid = std::atoi(entry->d_name); tid > 0 && !is_exiting(pid, tid)) return false;
+  return true;
 }
 
 int wait_status_of_zombie(int pid) noexcept {
@@ -173,7 +188,8 @@ bool process_lives(const RecordHeader& header, int file) noexcept {
     return header.locked != 1 || fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
   }
   const ProcessStatus status = process_status(header.pid);
-  return status.exists && status.state != 'Z' && status.state != 'X' && status.start_time == header.process_start;
+  const bool ended = status.state == 'Z' || status.state == 'X';
+  return status.exists && status.start_time == header.process_start && !(ended && is_ending(header.pid));
 }
 
 }  // namespace bestride::inline telemetry

@@ -27,7 +27,7 @@ struct ProcessUse {
 };
 ProcessUse process_use(int pid) noexcept;
 
-/// True if the process has begun to end, or has ended.
+/// True if all threads of the process have begun to end, or it has ended.
 bool is_ending(int pid) noexcept;
 /// The wait status (waitpid) of a process that has ended and was not reaped yet; -1 if it is not known.
 int wait_status_of_zombie(int pid) noexcept;

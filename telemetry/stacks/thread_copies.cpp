@@ -236,7 +236,7 @@ Result<ProcessCopy> copy_threads(int pid, const StackOptions& options) {
   if (pid <= 0) return Error{"there is no " + process};
   const ProcessStatus status = process_status(pid);
   if (!status.exists) return Error{"there is no " + process};
-  if (status.state == 'Z' || status.state == 'X') return Error{process + " has ended"};
+  if ((status.state == 'Z' || status.state == 'X') && is_ending(pid)) return Error{process + " has ended"};
   if (pid == getpid()) return Error{process + " is this one, and a process can't trace itself"};
 
   static const bool deadly = call_is_deadly(SYS_ptrace);
