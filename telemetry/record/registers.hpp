@@ -19,6 +19,11 @@ constexpr std::uint64_t red_zone = 128;      ///< bytes below the stack pointer 
 
 inline std::uint64_t stack_pointer(const ThreadRegisters& from) noexcept { return from.rsp; }
 inline std::uint64_t program_counter(const ThreadRegisters& from) noexcept { return from.rip; }
+/// From the first instruction of a function back into the call. `on_stack`: what the stack pointer points to.
+inline void leave_function(ThreadRegisters& registers, std::uint64_t on_stack) noexcept {
+  registers.rip = on_stack - 1;
+  registers.rsp += sizeof on_stack;
+}
 template <class Word>
 void to_dwarf(const ThreadRegisters& from, Word (&to)[dwarf_registers]) noexcept {
   const Word numbered[dwarf_registers] = {from.rax, from.rdx, from.rcx, from.rbx, from.rsi, from.rdi,
@@ -47,6 +52,9 @@ constexpr std::uint64_t red_zone = 0;
 
 inline std::uint64_t stack_pointer(const ThreadRegisters& from) noexcept { return from.sp; }
 inline std::uint64_t program_counter(const ThreadRegisters& from) noexcept { return from.pc; }
+inline void leave_function(ThreadRegisters& registers, std::uint64_t) noexcept {
+  registers.pc = registers.regs[30] - 1;
+}
 template <class Word>
 void to_dwarf(const ThreadRegisters& from, Word (&to)[dwarf_registers]) noexcept {
   for (std::size_t i = 0; i < 31; ++i) to[i] = from.regs[i];

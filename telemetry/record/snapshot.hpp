@@ -253,7 +253,8 @@ struct RankSnapshot {
     if (alive || state != ProcessState::finalized) return !alive;
     // It may have called MPI_Finalize after exit(), but not if a call has ended it.
     const bool in_call = std::any_of(threads.begin(), threads.end(), [](const auto& thread) { return thread.in_mpi; });
-    return end && (end->kind == EndKind::signal || (end->kind == EndKind::exit && in_call));
+    const bool ended_by_call = in_call && ((end && end->kind == EndKind::exit) || wait_status > 0);
+    return ended_by_call || (end && end->kind == EndKind::signal);
   }
   /// Seconds of the clock of its host (CLOCK_REALTIME).
   double realtime(std::uint64_t ticks) const noexcept {

@@ -21,6 +21,20 @@ struct Contents {
   std::string map, text;
 };
 
+/// No program has memory below: vm.mmap_min_addr is not less without privileges.
+constexpr std::uint64_t least_address = 4096;
+
+/// A call through a null pointer ends where nothing can be unwound; the place of the call is known.
+void leave_null_function(ThreadCopy& copy) {
+  const std::uint64_t at = stack_pointer(copy.registers) - copy.stack_begin;
+  std::uint64_t word = 0;
+  if (program_counter(copy.registers) >= least_address || at > copy.stack.size() ||
+      copy.stack.size() - at < sizeof word)
+    return;
+  std::memcpy(&word, copy.stack.data() + at, sizeof word);
+  leave_function(copy.registers, word);
+}
+
 bool read_at(int file, void* to, std::size_t bytes, std::size_t offset) {
   return pread(file, to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
 }
@@ -70,6 +84,7 @@ Result<ProcessStacks> read_crash_stack(const std::string& path, int pid) {
   copy.stack = std::move(contents.stack);
   // What is above the copy belongs to the stack, too, as far as can be known.
   copy.mapping = {copy.stack_begin, copy.stack_begin + (std::uint64_t{8} << 20)};
+  leave_null_function(copy);
   ThreadStack& stack = result.threads.emplace_back();
   stack.tid = copy.tid;
   stack.main = copy.tid == pid;

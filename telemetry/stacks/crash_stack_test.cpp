@@ -34,11 +34,18 @@ void leave_stack(int, siginfo_t*, void* context) {
 }
 
 [[gnu::noinline]] void write_nowhere(volatile int* nowhere) { *nowhere = 1; }
+[[gnu::noinline]] void call_nothing(void (*nothing)()) {
+  nothing();
+  asm volatile("");  // no jump in place of the call
+}
+bool calls_nothing = false;
 /// The frames take part of the stack.
 [[gnu::noinline]] int recurse(int depth, int from) {
   volatile char part[1000];
   part[0] = static_cast<char>(from);
-  if (depth == 0) write_nowhere(reinterpret_cast<int*>(16));  // a null pointer is found by sanitizers before
+  // A null pointer is found by sanitizers before.
+  if (depth == 0 && calls_nothing) call_nothing(reinterpret_cast<void (*)()>(16));
+  if (depth == 0) write_nowhere(reinterpret_cast<int*>(16));
   return depth == 0 ? 0 : recurse(depth - 1, part[0]) + part[0];
 }
 
@@ -76,7 +83,8 @@ class CrashStack : public testing::Test {
     std::vector<std::string> result;
     for (const NamedFrame& frame : names.name(process, process.threads.at(0)))
       if (frame.function.find("recurse") != std::string::npos ||
-          frame.function.find("write_nowhere") != std::string::npos)
+          frame.function.find("write_nowhere") != std::string::npos ||
+          frame.function.find("call_nothing") != std::string::npos)
         result.push_back(frame.function.substr(frame.function.rfind(':') + 1));
     return result;
   }
@@ -101,6 +109,16 @@ TEST_F(CrashStack, FunctionsOfTheThread) {
   EXPECT_EQ(stacks->threads[0].cut, "");
   EXPECT_EQ(stacks->threads[0].interpreted, "  File \"solver.py\", line 12 in load\n");
   EXPECT_THAT(functions(*stacks), ElementsAre("recurse", "recurse", "recurse", "write_nowhere"));
+}
+
+TEST_F(CrashStack, OfACallThroughANullPointer) {
+  calls_nothing = true;
+  const int pid = crash(1);
+  calls_nothing = false;
+  const auto stacks = read_crash_stack(path, pid);
+  ASSERT_TRUE(stacks) << stacks.error().text;
+  EXPECT_EQ(stacks->threads[0].cut, "");
+  EXPECT_THAT(functions(*stacks), ElementsAre("recurse", "recurse", "call_nothing"));
 }
 
 TEST_F(CrashStack, OfALongStackTheInnermostFrames) {
