@@ -463,6 +463,19 @@ TEST_F(Detection, ARankThatIsKilledAfterFinalize) {
   EXPECT_LT(expect_one(observe(0.25), Fault::crash, Ranks{1}).confidence, 0.7);
 }
 
+/// By a function that exit() calls after the one that notes the code: what the kernel has told counts.
+TEST_F(Detection, ARankThatACallAfterFinalizeHasEnded) {
+  observe(1);
+  for (RankSnapshot& each : job.ranks) {
+    each.state = ProcessState::finalized;
+    each.wait_status = 0;
+  }
+  job.call(2, "MPI_Barrier");
+  job.ranks[2].wait_status = 1 << 8;
+  for (int rank = 0; rank < 4; ++rank) job.kill(rank);
+  expect_one(observe(0.25), Fault::crash, Ranks{2});
+}
+
 /// The kernel has told how, and in which order they ended.
 TEST_F(Detection, ARankThatIsKnownToBeKilledAfterFinalize) {
   observe(1);

@@ -287,11 +287,17 @@ std::string call_name(int pid, const SystemCall& call, const std::vector<int>& c
   }
 }
 
-/// A thread waits in a futex that no other process has, without a limit of time. A thread that waits for the end of
-/// another one does not, because the kernel wakes it as if another process did.
+/// The futex holds the number of a thread of this process, which the kernel clears when that thread ends.
+bool is_end_of_a_thread(int pid, long long futex) {
+  int tid = 0;
+  return read_memory(pid, futex, &tid, sizeof tid) == sizeof tid && tid > 0 && process_status(pid, tid).exists;
+}
+
+/// A thread waits in a futex that no other process has, or for the end of another thread, without a limit of time.
 bool waits_for_a_lock(int pid, int tid) {
   const SystemCall call = system_call_of(pid, tid);
-  return call.number == SYS_futex && (call.second & private_flag) != 0 && call.fourth == 0 &&
+  return call.number == SYS_futex && call.fourth == 0 &&
+         ((call.second & private_flag) != 0 || is_end_of_a_thread(pid, call.first)) &&
          process_status(pid, tid).state == 'S';
 }
 

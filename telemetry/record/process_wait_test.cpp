@@ -245,6 +245,12 @@ TEST_F(Waits, ALockOfItsOwnForEver) {
   EXPECT_TRUE(timed.wait("wait for a lock").may_go_on);
   const Child joins([] { std::thread([] { sleep(1000); }).join(); });
   EXPECT_TRUE(joins.wait("wait for a lock").may_go_on);
+  const Child joins_one_that_waits([] {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    std::thread([&mutex] { pthread_mutex_lock(&mutex); }).join();
+  });
+  EXPECT_FALSE(joins_one_that_waits.wait("wait for a lock").may_go_on);
   const Child has_a_child([] {
     if (fork() == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
