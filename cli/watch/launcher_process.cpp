@@ -73,7 +73,6 @@ void LauncherProcess::handle_signals() {
 }
 
 void LauncherProcess::await_end() {
-  handle_signals();
   const auto is_on_the_way = [this] { return telemetry::process_status(pid_).exists && telemetry::is_ending(pid_); };
   for (; !ended_ && patience_ > 0 && is_on_the_way(); --patience_) {
     poll(nullptr, 0, 1);

@@ -78,7 +78,7 @@ class WatchedJob {
   bool awaits_confirmation() const noexcept { return detector_.awaits_confirmation(); }
   /// Processes that had a record, also those whose record is removed.
   std::size_t processes() const noexcept { return processes_; }
-  /// True if a process has ended without MPI_Finalize.
+  /// True if a process has ended as RankSnapshot::gone() says.
   bool any_gone() const noexcept {
     return std::any_of(ranks().begin(), ranks().end(), [](const RankSnapshot& rank) { return rank.gone(); });
   }
@@ -98,7 +98,7 @@ class WatchedJob {
   std::vector<Reported> reported_;
   std::size_t processes_ = 0;
   int requested_ = 0;     ///< the signal with which the job was told to end
-  double postponed_ = 0;  ///< since when that was not clear, as of observe(); 0: it was clear
+  double postponed_ = 0;  ///< since when that was not clear, as of observe(); 0: it always was
 };
 
 /// One line about a job that a signal has ended.
