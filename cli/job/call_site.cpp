@@ -68,8 +68,10 @@ CallSites::Place CallSites::place(const RankSnapshot& rank, const FrameSnapshot&
 std::string CallSites::text(const RankSnapshot& rank, std::uint32_t site) {
   const Place found = place(rank, site);
   const SourceLocation& location = found.location;
-  // Cython's functions say less than the name of the MPI function, for which mpi4py has one each.
-  if (found.module.empty() || location.function.starts_with("__pyx_")) return "";
+  // Functions of Cython and of the interpreter say less than the name of the MPI function.
+  if (found.module.empty() || location.function.starts_with("__pyx_") || found.module.starts_with("python3") ||
+      found.module.starts_with("libpython3"))
+    return "";
   const std::string line = location.file.empty()
                                ? ""
                                : file_name(location.file) + (location.line ? ":" + std::to_string(location.line) : "");

@@ -46,9 +46,22 @@ bool ends_interpreter(const std::vector<NamedFrame>& frames) {
                      [](const NamedFrame& frame) { return frame.function.find("Py_Finalize") != std::string::npos; });
 }
 
+/// If the initial thread has ended, another one that has made MPI calls takes its place.
+void find_main(ProcessStacks& process, const RankSnapshot& rank) {
+  const ThreadSnapshot* const in_place = main_thread(rank);
+  if (!in_place || process.threads.empty() || process.threads.front().main) return;
+  const auto at = std::find_if(process.threads.begin(), process.threads.end(),
+                               [&](const ThreadStack& thread) { return thread.tid == in_place->tid; });
+  if (at == process.threads.end()) return;
+  at->main = true;
+  std::rotate(process.threads.begin(), at, at + 1);
+}
+
 }  // namespace
 
-bool has_left_stack(const RankSnapshot& rank) noexcept { return !rank.alive && rank.end.has_value(); }
+bool has_left_stack(const RankSnapshot& rank) noexcept {
+  return !rank.alive && rank.end && rank.end->kind != EndKind::exception;
+}
 
 HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_frames) {
   HostStacks result;
@@ -61,6 +74,7 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
     }
     auto process = rank.alive ? take_stacks(rank.pid) : read_crash_stack(crash_path(rank.path), rank.pid);
     if (process && process->executable.empty()) process->executable = rank.executable;
+    if (process && rank.alive) find_main(*process, rank);
     // It may have ended since it was looked at; an MPI error ends its process in a way that may leave nothing.
     if (!process && (rank.alive ? is_ending(rank.pid) : rank.end->kind == EndKind::mpi_error)) continue;
     if (!process) {

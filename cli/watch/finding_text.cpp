@@ -15,7 +15,10 @@
 #include "cli/job/python_stacks.hpp"
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
+#include "cli/watch/advice.hpp"
 #include "cli/watch/deadlock_text.hpp"
+#include "cli/watch/finding_facts.hpp"
+#include "cli/watch/mismatch_text.hpp"
 #include "cli/watch/request_text.hpp"
 #include "cli/watch/summary.hpp"
 #include "cli/watch/unmatched_text.hpp"
@@ -37,17 +40,6 @@ std::string subject(const Finding& finding, const JobView& view) {
   if (const RankSnapshot* const rank = find_rank(view, finding.culprits[0]))
     text += " (pid " + std::to_string(rank->pid) + " on " + rank->host + ")";
   return text;
-}
-
-const char* plural(const Finding& finding, const char* one, const char* many) {
-  return finding.culprits.size() == 1 ? one : many;
-}
-
-/// What the first culprit has noted of its end in this way; null if it has not.
-const EndSnapshot* noted(const Finding& finding, const JobView& view, EndKind kind) {
-  const RankSnapshot* const rank =
-      finding.fault != Fault::crash || finding.culprits.empty() ? nullptr : find_rank(view, finding.culprits[0]);
-  return rank && rank->end && rank->end->kind == kind ? &*rank->end : nullptr;
 }
 
 /// "advect (field.c:12)": the place of the culprits; without lines their innermost frame. "" if they crashed in
@@ -145,7 +137,11 @@ bool holds_lock(const Finding& finding, const JobView& view) {
   });
 }
 
-const char* outside(const Finding& finding) { return finding.cause == Cause::polling ? "" : " outside MPI"; }
+/// " outside MPI" unless the verb says where.
+const char* outside(Cause cause) {
+  const bool is_said = cause == Cause::polling || cause == Cause::starting || cause == Cause::unknown;
+  return is_said ? "" : " outside MPI";
+}
 
 /// " (read of standard input)": the system calls in which most of the culprits are; "" if they are not known.
 std::string wait_calls(const Finding& finding, const JobView& view) {
@@ -155,40 +151,6 @@ std::string wait_calls(const Finding& finding, const JobView& view) {
   const auto most =
       std::max_element(calls.begin(), calls.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == calls.end() || most->first.empty() ? "" : " (" + most->first + ")";
-}
-
-/// "the groups of MPI_Win_start and MPI_Win_post differ: rank 0 starts an access epoch to rank 1, which does not expose
-/// its window to rank 0".
-std::string epoch_text(const telemetry::EpochMismatch& epoch) {
-  const std::string waiter = "rank " + std::to_string(epoch.waiter), other = "rank " + std::to_string(epoch.other);
-  return epoch.missing == std::string("MPI_Win_post")
-             ? "the groups of MPI_Win_start and MPI_Win_post differ: " + waiter + " starts an access epoch to " +
-                   other + ", which does not expose its window to " + waiter
-             : "the groups of MPI_Win_post and MPI_Win_start differ: " + waiter + " exposes its window to " + other +
-                   ", which starts no access epoch to " + waiter;
-}
-
-/// All members of the communicator are culprits: there is no minority.
-bool all_differ(const Finding& finding) {
-  std::size_t members = 0;
-  for (const CollectiveMismatch::Variant& variant : finding.mismatch->variants) members += variant.ranks.size();
-  return finding.culprits.size() >= members;
-}
-
-/// "rank 2 has called MPI_Finalize while ranks 0,1,3 wait in MPI_Barrier on MPI_COMM_WORLD"; "" if the mismatch is of
-/// another kind.
-std::string finalize_text(const CollectiveMismatch& mismatch, const std::string& communicator) {
-  const auto finalizes = [](const auto& variant) { return function_name(variant.function) == "MPI_Finalize"; };
-  if (mismatch.first != 0 || mismatch.variants.size() != 2) return "";
-  for (const std::size_t i : {0, 1}) {
-    const CollectiveMismatch::Variant& ended = mismatch.variants[i];
-    const CollectiveMismatch::Variant& waiting = mismatch.variants[1 - i];
-    if (finalizes(ended) && !finalizes(waiting))
-      return ranks_text(ended.ranks) + (ended.ranks.size() == 1 ? " has" : " have") + " called MPI_Finalize while " +
-             ranks_text(waiting.ranks) + (waiting.ranks.size() == 1 ? " is in " : " are in ") +
-             function_name(waiting.function) + " on " + communicator;
-  }
-  return "";
 }
 
 /// "rank 3", "host node1".
@@ -234,23 +196,7 @@ std::map<std::int32_t, std::string> places_of_python(const JobView& view, const 
   return places;
 }
 
-const char* slow_path_advice(const SlowPath& path) {
-  if (!path.between_hosts)
-    return "look for other processes on the ranks' cores, and for ranks whose memory is on another NUMA node";
-  if (is_link(path.kind))
-    return "look for errors and a lower rate on the links between the hosts, and for other traffic on their path";
-  return "look at the host's network interface: errors, its rate, its PCIe link; run without this host to compare";
-}
-
 }  // namespace
-
-int wait_status(const Finding& finding, const JobView& view) {
-  if (finding.fault != Fault::crash) return -1;
-  for (const std::int32_t culprit : finding.culprits)
-    if (const RankSnapshot* const rank = find_rank(view, culprit); rank && rank->wait_status >= 0)
-      return rank->wait_status;
-  return -1;
-}
 
 std::string headline(const Finding& finding, const JobView& view, const JobStacks* stacks) {
   const std::string who = subject(finding, view);
@@ -280,39 +226,7 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
     case Fault::stopped:
       return who + plural(finding, " is ", " are ") +
              (finding.cause == Cause::traced ? "held by a debugger" : "stopped by a signal");
-    case Fault::mismatch:
-      if (finding.cause == Cause::finalized)
-        return who + plural(finding, " has", " have") + " called MPI_Finalize, while " +
-               (finding.held_up.empty() ? "the others" : ranks_text(finding.held_up)) +
-               (finding.held_up.size() == 1 ? " still needs " : " still need ") + plural(finding, "it", "them");
-      if (finding.epoch && finding.epoch->group)
-        return epoch_text(*finding.epoch) + ", on " + communicator_text(view, finding.epoch->window);
-      if (finding.epoch)
-        return "rank " + std::to_string(finding.epoch->other) + " has not called " + finding.epoch->missing +
-               " for rank " + std::to_string(finding.epoch->waiter) + ", which waits in " +
-               function_name(finding.epoch->waits_in) + " on " + communicator_text(view, finding.epoch->window);
-      if (finding.omitted)
-        return who + " has left out " + function_name(finding.omitted->function) + " #" +
-               std::to_string(finding.omitted->ordinal) + " on " +
-               communicator_text(view, finding.omitted->communicator) + ", in which others wait for it";
-      if (!finding.mismatch->pairs.empty())
-        return "different amounts in " + function_name(finding.mismatch->variants[0].function) + " #" +
-               std::to_string(finding.mismatch->ordinal) + " on " +
-               communicator_text(view, finding.mismatch->communicator) + ": " +
-               pair_text(finding.mismatch->pairs.front());
-      if (const std::string text =
-              finalize_text(*finding.mismatch, communicator_text(view, finding.mismatch->communicator));
-          !text.empty())
-        return text;
-      return (finding.mismatch->first != 0
-                  ? "different reductions (operation, type, count or root) as one of the collective calls #" +
-                        std::to_string(finding.mismatch->first) + " to #"
-                  : who + (all_differ(finding) ? " make different collective calls, as #"
-                                               : plural(finding, " makes", " make") +
-                                                     std::string(" another collective call than the others, as #"))) +
-             std::to_string(finding.mismatch->ordinal) + " on " +
-             communicator_text(view, finding.mismatch->communicator) +
-             (finding.mismatch->first != 0 ? ", by " + who : "");
+    case Fault::mismatch: return mismatch_headline(finding, view, who);
     case Fault::unmatched_message: return unmatched_headline(finding, who);
     case Fault::deadlock: return deadlock_headline(finding, view);
     case Fault::computation_hang:
@@ -320,7 +234,7 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
         return who + " " + verb(finding.cause, finding.culprits.size() == 1) + ", in which the others wait";
       if (finding.whole_job)
         return "no rank makes progress, and none waits for another: " + who + " " +
-               verb(finding.cause, finding.culprits.size() == 1) + outside(finding);
+               verb(finding.cause, finding.culprits.size() == 1) + outside(finding.cause);
       if (finding.held_up.empty())
         return who + plural(finding, " has", " have") +
                " not ended after MPI_Finalize, while others have: " + plural(finding, "it ", "they ") +
@@ -354,7 +268,7 @@ std::string working_text(const Finding& finding, const JobView& view, double sec
   if (finding.whole_job)
     return "no rank makes progress for " + seconds_text(seconds) +
            ", and none waits for another: " + subject(finding, view) + " " +
-           verb(finding.cause, finding.culprits.size() == 1) + outside(finding) + wait_calls(finding, view) +
+           verb(finding.cause, finding.culprits.size() == 1) + outside(finding.cause) + wait_calls(finding, view) +
            "; this may be " + plural(finding, "its", "their") + " work";
   if (finding.fault == Fault::deadlock || finding.fault == Fault::unmatched_message || finding.fault == Fault::mismatch)
     return ranks_text(finding.cycle) + " wait for each other for " + seconds_text(seconds) +
@@ -367,13 +281,10 @@ std::string working_text(const Finding& finding, const JobView& view, double sec
     return subject(finding, view) + " " + verb(finding.cause, finding.culprits.size() == 1) + " for " +
            seconds_text(seconds) + " after MPI_Finalize, while others have ended; this may be " +
            plural(finding, "its", "their") + " work";
-  const bool outside = finding.cause != Cause::starting;
-  return subject(finding, view) + " " + verb(finding.cause, finding.culprits.size() == 1) +
-         (outside ? " outside MPI" + (finding.cause == Cause::waiting ? wait_calls(finding, view) : "") + " for "
-                  : " for ") +
-         seconds_text(seconds) + " while " + ranks_text(finding.held_up) +
-         (finding.held_up.size() == 1 ? " waits" : " wait") + "; this may be " + plural(finding, "its", "their") +
-         " work";
+  return subject(finding, view) + " " + verb(finding.cause, finding.culprits.size() == 1) + outside(finding.cause) +
+         (finding.cause == Cause::waiting ? wait_calls(finding, view) : "") + " for " + seconds_text(seconds) +
+         " while " + ranks_text(finding.held_up) + (finding.held_up.size() == 1 ? " waits" : " wait") +
+         "; this may be " + plural(finding, "its", "their") + " work";
 }
 
 std::string over_text(const Finding& finding, const JobView& view, double seconds) {
@@ -394,16 +305,7 @@ std::string over_text(const Finding& finding, const JobView& view, double second
 
 std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   std::vector<std::string> lines;
-  if (finding.mismatch)
-    for (std::size_t i = 0; i < finding.mismatch->pairs.size() && i < 4; ++i)
-      lines.push_back(pair_text(finding.mismatch->pairs[i]));
-  if (finding.mismatch && finding.mismatch->pairs.empty())
-    for (std::size_t i = 0; i < finding.mismatch->variants.size() && i < 4; ++i) {
-      const CollectiveMismatch::Variant& variant = finding.mismatch->variants[i];
-      const std::string reductions = i ? "others" : "one history of reductions";
-      lines.push_back((finding.mismatch->first ? reductions : variant_text(variant)) + " by " +
-                      ranks_text(variant.ranks));
-    }
+  for (std::string& text : mismatch_evidence(finding, view)) lines.push_back(std::move(text));
   if ((finding.fault == Fault::unmatched_message || finding.epoch || finding.omitted) && !finding.cycle.empty())
     lines.push_back("ranks wait for each other: " + cycle_text(finding.cycle));
   if (finding.omitted)
@@ -456,92 +358,6 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
     for (std::string& text : dropped_lines(view.job.ranks)) lines.push_back(std::move(text));
   if (!finding.held_up.empty()) lines.push_back("waiting: " + ranks_text(finding.held_up));
   return lines;
-}
-
-std::string advice(const Finding& finding, const JobView& view) {
-  const RankSnapshot* const rank = finding.culprits.empty() ? nullptr : find_rank(view, finding.culprits[0]);
-  const std::string pid = rank ? std::to_string(rank->pid) : "PID";
-  switch (finding.fault) {
-    case Fault::crash: {
-      if (finding.cause == Cause::aborted) return "read what the rank printed before it called MPI_Abort";
-      if (finding.cause == Cause::exception)
-        return "the traceback is in the rank's output; 'python -m mpi4py SCRIPT' ends all ranks when one has an "
-               "exception";
-      if (finding.cause == Cause::mpi_error)
-        return "look at the arguments of this call, or of the calls that have begun the requests that it completes; "
-               "the "
-               "error handler of its communicator ends the job "
-               "(MPI_ERRORS_ARE_FATAL)";
-      if (const EndSnapshot* const end = noted(finding, view, EndKind::signal);
-          end && end->text.starts_with("stack overflow"))
-        return "look for a recursion without end and for large local arrays; 'ulimit -s' shows the limit of the stack";
-      if (noted(finding, view, EndKind::signal))
-        return "look at this place; run with a debugger or core dumps to see its variables";
-      if (finding.cause == Cause::starting) return "read what the rank and the launcher printed";
-      const int status = wait_status(finding, view);
-      if (const RankSnapshot* const rank = find_rank(view, finding.culprits.front());
-          rank && is_killed_after_good_end(*rank, view.job.ranks))
-        return "if a rank ends by _exit() (os._exit() of Python) after MPI_Finalize, some launchers kill the others: "
-               "let it return from main or call exit()";
-      if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-        return "SIGKILL often comes from the kernel's out-of-memory killer (dmesg) or the batch system's memory limit";
-      if (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
-        return "the rank's own output may say where, as that of libgfortran does; else run again with core dumps "
-               "(ulimit -c unlimited) and open the core with gdb";
-      if (status >= 0 && WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT))
-        return "another process has sent this signal to the rank: a user, a script or the batch system, whose log may "
-               "say";
-      if (status >= 0 && WIFEXITED(status)) return "the program ended itself; read what the rank printed";
-      return "run again with core dumps (ulimit -c unlimited) and open the core with gdb";
-    }
-    case Fault::stopped:
-      return finding.cause == Cause::traced ? "continue the rank in the debugger, or detach it"
-                                            : "kill -CONT " + pid + " continues it";
-    case Fault::mismatch:
-      if (finding.epoch)
-        return "compare the groups that the ranks pass to MPI_Win_post and MPI_Win_start, first of " +
-               ranks_text(finding.culprits) + ", and the order of the calls";
-      if (finding.mismatch && !finding.mismatch->pairs.empty())
-        return "compare the counts and types that the two ranks pass for each other";
-      if (finding.mismatch && !finding.mismatch->culprits.empty())
-        return "one member of one group passes MPI_ROOT, the others of that group MPI_PROC_NULL, and the members of "
-               "the other group its rank";
-      if (finding.mismatch && finding.mismatch->first != 0)
-        return "the results of these calls are wrong or undefined; look for reductions whose arguments depend on the "
-               "rank";
-      if (finding.cause == Cause::finalized)
-        return std::string(plural(finding, "the rank has", "the ranks have")) +
-               " left out what the others wait for, a message or a collective call, or these wait for one too many: "
-               "compare the loops and conditions that lead to these calls";
-      return "compare the conditions under which the ranks reach these calls; all members of a communicator must "
-             "make the same collective calls in the same order";
-    case Fault::unmatched_message: return unmatched_advice(finding, view);
-    case Fault::deadlock: return deadlock_advice(finding, view);
-    case Fault::computation_hang:
-      if (finding.cause == Cause::starting)
-        return "look at what the rank does before MPI_Init, with a debugger or py-spy";
-      if (finding.cause == Cause::uninterruptible)
-        return std::string("look at the file system or device in which ") + plural(finding, "it waits", "they wait");
-      if (finding.cause == Cause::polling)
-        return "compare source, tag and communicator of the polling calls with those of the sends; "
-               "'bestride where --calls 8' has the last calls";
-      if (finding.cause == Cause::computing)
-        return std::string("look at the loop in which ") + plural(finding, "it is; its stack", "they are; the stacks") +
-               plural(finding, " is above", " are above");
-      return std::string("look at what ") +
-             plural(finding, "it waits for; its stack is", "they wait for; the stacks are") + " above";
-    case Fault::communication_hang:
-      return "look at the network and at the MPI library; 'bestride where --calls 8' has the last calls";
-    case Fault::slow:
-      return finding.cpu_share >= 0 && finding.cpu_share < 0.9
-                 ? "look for other processes on its core, and for a limit of its CPU time"
-                 : "look for a change of its work, or of its core's clock (thermal limit)";
-    case Fault::slow_communication: return finding.path ? slow_path_advice(*finding.path) : "";
-    case Fault::starvation:
-      return "look at how the rank chooses what it receives next; gdb -p " + pid + " has its stack";
-    case Fault::unreachable: return "look whether the host is up and can be reached: ping, and the batch system's log";
-  }
-  return "";
 }
 
 bool wants_stacks(const Finding& finding, const JobView& view) {

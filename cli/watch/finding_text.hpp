@@ -20,11 +20,6 @@ std::string working_text(const Finding& finding, const JobView& view, double sec
 std::string over_text(const Finding& finding, const JobView& view, double seconds);
 /// Facts that led to it, a line each.
 std::vector<std::string> evidence(const Finding& finding, const JobView& view);
-/// What the user should do now; one line.
-std::string advice(const Finding& finding, const JobView& view);
-
-/// How a crashed rank ended, as of waitpid; -1: not known, or no crash.
-int wait_status(const Finding& finding, const JobView& view);
 
 /// True if stacks help: the ranks are alive and go on waiting, or the culprit has left the stack of its crash.
 bool wants_stacks(const Finding& finding, const JobView& view);

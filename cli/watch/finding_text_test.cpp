@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/watch/advice.hpp"
 #include "cli/watch/summary.hpp"
 #include "telemetry/record/process_state.hpp"
 #include "telemetry/waits/sample_job.hpp"
@@ -364,6 +365,26 @@ TEST_F(FindingText, RequestsOfACallThatHasFailed) {
       lines[0],
       "a request of this call: MPI_Irecv(MPI_COMM_WORLD, from 2 tag 6, 80 B); rank 2 has sent 160 B, which is longer");
   EXPECT_EQ(lines[1], "a request of this call: MPI_Irecv(MPI_COMM_WORLD, from 2 tag 5, 80 B)");
+}
+
+/// One function with other arguments, or another function.
+TEST_F(FindingText, CollectiveCallsThatDoNotMatch) {
+  finding.fault = Fault::mismatch;
+  finding.culprits = {3};
+  finding.mismatch.emplace();
+  finding.mismatch->communicator = 1;
+  finding.mismatch->ordinal = 4;
+  finding.mismatch->variants = {{telemetry::number_of("MPI_Bcast"), 0, 4096, 0, {0, 1, 2}},
+                                {telemetry::number_of("MPI_Bcast"), 2, 4096, 0, {3}}};
+  EXPECT_THAT(headline_text(), HasSubstr("passes other arguments than the others to MPI_Bcast #4 on MPI_COMM_WORLD: "
+                                         "root 2, not 0"));
+  EXPECT_THAT(advice(finding, view()), HasSubstr("compare the counts, types, operations and roots"));
+  finding.mismatch->variants[1].root = 0;
+  finding.mismatch->variants[1].bytes = 4097;
+  EXPECT_THAT(headline_text(), HasSubstr("MPI_COMM_WORLD: 4097 B, not 4096 B"));
+  finding.mismatch->variants[1].function = telemetry::number_of("MPI_Barrier");
+  EXPECT_THAT(headline_text(), HasSubstr("makes another collective call than the others, as #4 on MPI_COMM_WORLD"));
+  EXPECT_THAT(advice(finding, view()), HasSubstr("compare the conditions"));
 }
 
 TEST_F(FindingText, RanksThatHaveFinalizedAreNamedWithThoseThatWait) {

@@ -7,6 +7,7 @@
 #include "cli/mpi_report/metrics.hpp"
 #include "cli/mpi_report/page.hpp"
 #include "cli/mpi_report/trace.hpp"
+#include "cli/watch/advice.hpp"
 #include "cli/watch/finding_text.hpp"
 
 namespace bestride::inline cli {

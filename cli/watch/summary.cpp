@@ -11,7 +11,7 @@
 #include "cli/job/rank_line.hpp"
 #include "cli/job/rank_list.hpp"
 #include "cli/watch/deadlock_text.hpp"
-#include "cli/watch/finding_text.hpp"
+#include "cli/watch/finding_facts.hpp"
 #include "telemetry/waits/call_kind.hpp"
 
 namespace bestride::inline cli {

@@ -7,6 +7,8 @@
 
 #include "cli/job/job_json.hpp"
 #include "cli/job/rank_line.hpp"
+#include "cli/watch/advice.hpp"
+#include "cli/watch/finding_facts.hpp"
 #include "cli/watch/finding_text.hpp"
 #include "cli/watch/summary.hpp"
 #include "telemetry/waits/call_kind.hpp"

@@ -81,15 +81,16 @@ class Reference {
     return Reference(object_ ? python.PyObject_GetAttrString(object_, name) : nullptr);
   }
   long number() const noexcept { return object_ ? python.PyLong_AsLong(object_) : 0; }
-  /// str(object) in UTF-8 without control characters; "" after an error.
-  std::string text() const {
+  /// str(object) in UTF-8 without control characters, except for the ends of lines if they are to be kept; "" after an
+  /// error.
+  std::string text(bool keep_lines = false) const {
     const Reference string(object_ ? python.PyObject_Str(object_) : nullptr);
     const Reference bytes(string ? python.PyUnicode_AsEncodedString(string.get(), "utf-8", "backslashreplace")
                                  : nullptr);
     const char* const characters = bytes ? python.PyBytes_AsString(bytes.get()) : nullptr;
     std::string result = characters ? characters : "";
     for (char& c : result)
-      if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
+      if ((static_cast<unsigned char>(c) < ' ' || c == 127) && !(keep_lines && c == '\n')) c = ' ';
     return result;
   }
 
@@ -162,16 +163,30 @@ class KeptError {
 
 thread_local bool noting_in_python = false;  ///< what a note asks the interpreter for may lead to further notes
 
+/// "numpy.linalg.LinAlgError", "ValueError".
+std::string name_of_type(Python::Object* type) {
+  const std::string module = Reference(python.PyObject_GetAttrString(type, "__module__")).text();
+  const std::string name = Reference(python.PyObject_GetAttrString(type, "__qualname__")).text();
+  const bool is_short = module.empty() || module == "builtins" || module == "__main__";
+  return is_short || name.empty() ? name : module + "." + name;
+}
+
+/// The first line of an exception's text, of an MPI error's without ", error stack:".
+std::string first_line(const std::string& text) {
+  const std::size_t begin = std::min(text.find_first_not_of("\n "), text.size());
+  const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+  return line.substr(0, line.find(", error stack:"));
+}
+
 void note_exception(Python::Object* arguments) {
-  const Reference type(python.PyObject_GetAttrString(python.PyTuple_GetItem(arguments, 1), "__name__"));
-  std::string what = Reference(python.PyObject_Str(python.PyTuple_GetItem(arguments, 2))).text();
+  const std::string name = name_of_type(python.PyTuple_GetItem(arguments, 1));
+  std::string what = first_line(Reference(python.PyObject_Str(python.PyTuple_GetItem(arguments, 2))).text(true));
   constexpr std::size_t most_bytes = 200;
   if (what.size() > most_bytes) {
     std::size_t length = most_bytes;
     while (length > 0 && (static_cast<unsigned char>(what[length]) & 0xc0) == 0x80) --length;  // whole characters
     what.resize(length);
   }
-  const std::string name = type.text();
   if (name.empty()) return;
   note_end(EndKind::exception, 0,
            name + (what.empty() ? "" : ": " + what) + "\n" + frames_of(python.PyTuple_GetItem(arguments, 3)));

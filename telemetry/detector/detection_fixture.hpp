@@ -95,4 +95,9 @@ class Detection : public testing::Test {
   double now_ = 100, first_ = 0;
 };
 
+class PatientDetection : public Detection {
+ protected:
+  PatientDetection() : Detection(4, {}) {}
+};
+
 }  // namespace bestride::inline telemetry

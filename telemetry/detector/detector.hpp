@@ -136,6 +136,7 @@ class Detector {
   double adapted(double limit) const { return std::max(limit, 3 * longest_wait_); }
 
   void find_crashes(std::vector<Finding>& found);
+  std::vector<CollectiveMismatch> mismatches_before(const Finding& crash);
   /// The MPI error that was noted first in this job. Unless another rank ended before, no order of ends overrides it.
   std::optional<Finding> noted_end() const;
   /// True if a rank without such a note ended before `noted`, seconds of the observer's clock.
@@ -185,8 +186,8 @@ class Detector {
   /// True if, in a job with other hosts, a live process has no rank yet or its host has not answered recently.
   bool has_unknown_ranks() const;
   std::int32_t first_idle(const std::vector<std::int32_t>& gone) const;
-  /// The graph as if all ranks had ended: the state in which the job was.
-  WaitGraph last_graph() const;
+  /// The ranks as if all had ended: the state in which the job was.
+  std::vector<RankSnapshot> last_state() const;
   std::vector<std::int32_t> least_answering(std::vector<std::int32_t> partners, std::int32_t hub) const;
   std::vector<std::int32_t> silent_partners(const std::vector<std::int32_t>& cycle) const;
   std::optional<TagMismatch> tag_mismatch_among(const std::vector<std::int32_t>& waiters, bool certain,

@@ -101,6 +101,34 @@ TEST_F(Detection, OrdersOnCommunicatorsWithOtherMembersHaveNoMinority) {
   expect_one(observe(2), Fault::deadlock, Ranks{1, 3});
 }
 
+/// Those that make calls now wait for each other. The initial threads, which have made the first ones, have ended.
+TEST_F(PatientDetection, ADeadlockWithoutTheInitialThreads) {
+  for (const int rank : {0, 1, 2, 3}) {
+    ThreadSnapshot initial = thread(rank);
+    initial.state = 'Z';
+    thread(rank).slot = 1;
+    thread(rank).tid += 50;
+    job.call(rank, "MPI_Recv", (rank + 1) % 4);
+    job.ranks[static_cast<std::size_t>(rank)].threads.insert(job.ranks[static_cast<std::size_t>(rank)].threads.begin(),
+                                                             initial);
+  }
+  EXPECT_EQ(observe(2).at(0).fault, Fault::deadlock);
+}
+
+/// Of two ranks, the one whose arguments have changed; in another function it may be ahead of the other.
+TEST_F(Detection, OtherArgumentsThanBefore) {
+  for (const int rank : {0, 1}) {
+    job.collective(rank, "MPI_Allreduce").bytes = 1000;
+    thread(rank).finished.push_back(*thread(rank).current);
+    job.collective(rank, "MPI_Allreduce").bytes = rank == 0 ? 1000 : 900;
+  }
+  observe(1);
+  const Finding found = expect_one(observe(1), Fault::mismatch, Ranks{1});
+  EXPECT_EQ(found.confidence, 0.8);
+  thread(1).current->function = number_of("MPI_Bcast");
+  EXPECT_EQ(expect_one(observe(1), Fault::mismatch, (Ranks{0, 1})).confidence, 0.9);
+}
+
 TEST_F(Detection, AnotherCollectiveIsAMismatchOfTheMinority) {
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Allreduce");
   job.collective(2, "MPI_Barrier");

@@ -4,6 +4,8 @@
 
 #include "telemetry/detector/detector.hpp"
 #include "telemetry/detector/rank_facts.hpp"
+#include "telemetry/waits/amounts.hpp"
+#include "telemetry/waits/collective_progress.hpp"
 #include "telemetry/waits/members.hpp"
 
 namespace bestride::inline telemetry {
@@ -49,16 +51,36 @@ bool has_crashed(const RankSnapshot& rank) {
          (signal == sigill || signal == sigabrt || signal == sigbus || signal == sigfpe || signal == sigsegv);
 }
 
+/// True if the MPI library has reported an error, of which mpi4py makes an exception.
+bool is_of_mpi(const EndSnapshot& end) {
+  return end.kind == EndKind::mpi_error ||
+         (end.kind == EndKind::exception && end.text.starts_with("mpi4py.MPI.Exception"));
+}
+
+/// Without the calls that follow from an exception that nobody catches: those that Python's libraries make at its end.
+void forget_calls_after_exception(RankSnapshot& rank) {
+  if (!rank.end || rank.end->kind != EndKind::exception) return;
+  const auto is_later = [at = rank.end->at](const CallSnapshot& call) { return call.entered >= at; };
+  for (ThreadSnapshot& thread : rank.threads) {
+    std::erase_if(thread.finished, is_later);
+    if (thread.current && is_later(*thread.current)) thread.current.reset(), thread.in_mpi = false;
+  }
+  std::erase_if(rank.requests, [&](const RequestSnapshot& request) { return request.posted >= rank.end->at; });
+}
+
 }  // namespace
 
-WaitGraph Detector::last_graph() const {
+std::vector<RankSnapshot> Detector::last_state() const {
   std::vector<RankSnapshot> last(ranks_.begin(), ranks_.end());
-  for (RankSnapshot& each : last) each.alive = false;
-  return find_waits(last);
+  for (RankSnapshot& each : last) {
+    each.alive = false;
+    forget_calls_after_exception(each);
+  }
+  return last;
 }
 
 Ranks Detector::not_waiting(const Ranks& gone) const {
-  const WaitGraph graph = last_graph();
+  const WaitGraph graph = find_waits(last_state());
   const bool partly_unknown = has_unknown_ranks();
   Ranks result;
   for (const std::int32_t number : gone) {
@@ -135,24 +157,37 @@ std::optional<Finding> Detector::noted_end() const {
   return crash;
 }
 
+/// Wrong collective calls from which the crash may follow: the MPI library ends a rank that finds an error in one.
+std::vector<CollectiveMismatch> Detector::mismatches_before(const Finding& crash) {
+  const std::vector<RankSnapshot> last = last_state();
+  std::vector<CollectiveMismatch> mismatches = find_waits(last).mismatches;
+  const RankSnapshot* const first = rank(crash.culprits.front());
+  const bool has_error = first && first->has_fault() && is_of_mpi(*first->end);
+  // Amounts that differ do no other harm.
+  if (!has_error) std::erase_if(mismatches, [](const CollectiveMismatch& mismatch) { return !mismatch.pairs.empty(); });
+  if (!mismatches.empty() || crash.cause == Cause::killed || crash.cause == Cause::aborted) return mismatches;
+  // An error may also follow from a wrong call that has ended.
+  const Members members(last);
+  mismatches = collectives_.observe(members);
+  if (mismatches.empty() && has_error) {
+    CollectiveProgress progress(members);
+    mismatches = find_different_amounts(members, progress, /*also_ended=*/true);
+    std::erase_if(mismatches, [&](const CollectiveMismatch& mismatch) {
+      return std::none_of(mismatch.pairs.begin(), mismatch.pairs.end(), [&](const auto& pair) {
+        return is_member(crash.culprits, pair.from) || is_member(crash.culprits, pair.to);
+      });
+    });
+  }
+  if (mismatches.size() > 1) mismatches.resize(1);
+  return mismatches;
+}
+
 void Detector::find_crashes(std::vector<Finding>& found) {
   if (crashes_.empty()) {
     std::optional<Finding> crash = noted_end();
     if (!crash) crash = first_end();
     if (crash) {
-      // The MPI library ends a rank that finds an error in such a call. After an exception, MPI_Finalize is a
-      // consequence.
-      std::vector<CollectiveMismatch> mismatches;
-      if (crash->cause != Cause::exception) mismatches = last_graph().mismatches;
-      // Amounts that differ do no other harm.
-      if (crash->cause != Cause::mpi_error)
-        std::erase_if(mismatches, [](const CollectiveMismatch& mismatch) { return !mismatch.pairs.empty(); });
-      // An error may also follow from a wrong call that has ended.
-      if (mismatches.empty() && (crash->cause == Cause::mpi_error || crash->cause == Cause::exception)) {
-        mismatches = collectives_.observe(Members(ranks_));
-        if (mismatches.size() > 1) mismatches.resize(1);
-      }
-      find_mismatches(mismatches, true, crashes_);
+      find_mismatches(mismatches_before(*crash), true, crashes_);
       crashes_.push_back(std::move(*crash));
     }
   }

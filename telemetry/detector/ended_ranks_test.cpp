@@ -2,6 +2,7 @@
 // Ranks that have ended, that are stopped from outside, or whose host does not answer.
 #include "telemetry/detector/detection_fixture.hpp"
 #include "telemetry/record/reduction.hpp"
+#include "telemetry/waits/sample_window.hpp"
 
 using namespace bestride;
 
@@ -224,6 +225,61 @@ TEST_F(Detection, AnExceptionThatAWrongReductionLedTo) {
   EXPECT_EQ(found[0].culprits, Ranks{2});
   EXPECT_EQ(found[1].fault, Fault::crash);
   EXPECT_EQ(found[1].culprits, Ranks{0});
+}
+
+/// In mpi4py's atexit function, while the others are in an allreduce of another amount.
+class AnExceptionInPython : public Detection {
+ protected:
+  void raise(int number, const char* text, std::uint64_t bytes) {
+    observe(1);
+    for (int rank = 0; rank < 4; ++rank) job.collective(rank, "MPI_Allreduce").bytes = rank == number ? bytes : 1000;
+    note(number, EndKind::exception, 0.1);
+    job.ranks[static_cast<std::size_t>(number)].end->text = text;
+    thread(number).finished.push_back(*thread(number).current);
+    job.collective(number, "MPI_Comm_free").entered = job.ranks[static_cast<std::size_t>(number)].end->at + 1000;
+    job.ranks[static_cast<std::size_t>(number)].state = ProcessState::finalizing;
+  }
+};
+
+TEST_F(AnExceptionInPython, AfterAnAmountThatDiffers) {
+  raise(2, "mpi4py.MPI.Exception: Message truncated\n", 900);
+  const std::vector<Finding> found = observe(0.25);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].fault, Fault::mismatch);
+  EXPECT_EQ(found[0].culprits, Ranks{2});
+  EXPECT_EQ(found[1].cause, Cause::exception);
+}
+
+TEST_F(AnExceptionInPython, WhatFollowsIsNoWrongCall) {
+  raise(2, "ValueError: 7\n", 1000);
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Bcast");
+  EXPECT_EQ(expect_one(observe(0.25), Fault::crash, Ranks{2}).cause, Cause::exception);
+}
+
+/// All ranks have left the call; those that got what they expected have begun the next one.
+TEST_F(Detection, AmountsThatAnErrorWasReportedFor) {
+  observe(1);
+  for (int rank = 0; rank < 4; ++rank) {
+    job.collective(rank, "MPI_Alltoallv");
+    amounts(job, rank, {8, 8, 8, 8}, {8, 8, 8, rank == 1 ? 4u : 8u});
+    thread(rank).finished.push_back(*thread(rank).current);
+    if (rank == 1)
+      leave_mpi(rank);
+    else
+      job.collective(rank, "MPI_Alltoallv");
+  }
+  note(1, EndKind::exception, 0.1);
+  job.ranks[1].state = ProcessState::finalizing;
+  Detector other;
+  for (const double now : {0.0, 0.25})
+    EXPECT_EQ(expect_one(other.observe({now, job.ranks}), Fault::crash, Ranks{1}).cause, Cause::exception);
+  job.ranks[1].end->text = "mpi4py.MPI.Exception: Message truncated\n";
+  const std::vector<Finding> found = observe(0.25);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].fault, Fault::mismatch);
+  ASSERT_EQ(found[0].mismatch->pairs.size(), 1u);
+  EXPECT_EQ(found[0].mismatch->pairs[0].from, 3);
+  EXPECT_EQ(found[0].mismatch->pairs[0].to, 1);
 }
 
 TEST_F(Detection, ARankThatWaitedIsNotToBlameThoughItEndedFirst) {

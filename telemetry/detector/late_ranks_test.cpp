@@ -75,11 +75,6 @@ TEST_F(Detection, ARankThatComputesForEver) {
   EXPECT_EQ(found.cause, Cause::computing);
 }
 
-class PatientDetection : public Detection {
- protected:
-  PatientDetection() : Detection(4, {}) {}
-};
-
 TEST_F(PatientDetection, ARankThatComputesLongMayDoItsWork) {
   for (const int rank : {0, 1, 2}) job.collective(rank, "MPI_Allreduce");
   EXPECT_TRUE(observe(3).empty());
@@ -470,45 +465,6 @@ TEST_F(LockedOut, ByAnotherProcess) {
   for (const int rank : {1, 2, 3}) each(rank).wait.holder = 4711;
   job.collective(0, "MPI_Barrier");
   EXPECT_EQ(expect_one(observe(30), Fault::computation_hang, Ranks{1, 2, 3}).cause, Cause::waiting);
-}
-
-TEST_F(Detection, ARankThatServesOnlyTheOthers) {
-  job.call(1, "MPI_Recv", 0);
-  moving = {0, 2, 3};
-  EXPECT_TRUE(observe(60).empty()) << "it waits for its next task";
-  job.ranks[1].peers.push_back({no_index, 0, 5, 40, 0, 0});
-  job.ranks[0].peers.push_back({no_index, 1, 0, 0, 4, 32});
-  const Finding found = expect_one(observe(2), Fault::starvation, Ranks{0});
-  EXPECT_EQ(found.held_up, Ranks{1});
-}
-
-/// It works with others before it receives.
-TEST_F(PatientDetection, AMessageThatIsReceivedLaterIsNoFaultForAWhile) {
-  job.call(1, "MPI_Recv", 0);
-  job.ranks[1].peers.push_back({no_index, 0, 5, 40, 0, 0});
-  job.ranks[0].peers.push_back({no_index, 1, 0, 0, 4, 32});
-  moving = {0, 2, 3};
-  EXPECT_TRUE(observe(55).empty());
-  EXPECT_EQ(detector.working().at(0).fault, Fault::starvation);
-  expect_one(observe(8), Fault::starvation, Ranks{0});
-}
-
-/// Rank 0 is always observed in its probe, which a message of rank 2 could match.
-TEST_F(Detection, ARankThatProbesButServesOnlyTheOthers) {
-  finished(1, "MPI_Send", 0, 7);
-  job.call(1, "MPI_Recv", 0);
-  job.ranks[1].peers.push_back({no_index, 0, 5, 40, 0, 0});
-  job.ranks[0].peers.push_back({no_index, 1, 0, 0, 4, 32});
-  job.call(0, "MPI_Probe", any_rank).tag = 7;
-  moving = {0, 2, 3};
-  for (int i = 0; i < 100; ++i) finished(0, "MPI_Probe", any_rank, 8);
-  EXPECT_TRUE(observe(20).empty()) << "its message has another tag";
-  for (int i = 0; i < 15; ++i) finished(0, "MPI_Probe", any_rank, 7);
-  EXPECT_TRUE(observe(2).empty()) << "it may be the next one";
-  finished(0, "MPI_Probe", any_rank, 7);
-  expect_one(observe(0.5), Fault::starvation, Ranks{0});
-  job.ranks[0].peers[0].received_messages = 5;
-  EXPECT_TRUE(observe(0.5).empty());
 }
 
 /// Each message of rank 1 was received, the last one before rank 1 has completed its request.

@@ -32,12 +32,6 @@ bool is_moving(const RankSnapshot& rank) {
   return std::any_of(rank.threads.begin(), rank.threads.end(), [](const ThreadSnapshot& t) { return t.moving; });
 }
 
-const ThreadSnapshot* main_thread(const RankSnapshot& rank) {
-  for (const ThreadSnapshot& thread : rank.threads)
-    if (thread.tid != 0 && thread.state != '?') return &thread;
-  return nullptr;
-}
-
 bool is_held(const RankSnapshot& rank) {
   const ThreadSnapshot* const thread = main_thread(rank);
   return rank.alive && thread && (thread->state == 'T' || thread->state == 't');

@@ -32,8 +32,6 @@ bool has_aborted(const RankSnapshot& rank);
 /// launcher.
 bool is_killed_after_good_end(const RankSnapshot& rank, std::span<const RankSnapshot> ranks);
 
-/// The thread of a rank whose state describes it: the first one that exists; null if there is none.
-const ThreadSnapshot* main_thread(const RankSnapshot& rank);
 /// Stopped by a signal or a debugger.
 bool is_held(const RankSnapshot& rank);
 /// Kinds of kernel functions in which a thread sleeps (ThreadSnapshot::channel).

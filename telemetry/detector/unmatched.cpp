@@ -479,6 +479,10 @@ bool has_unreceived_messages(const RankSnapshot& sender, const RankSnapshot& rec
           !is_probe(call.function))
         return false;
   std::uint64_t sent = 0, received = 0;
+  each_current_message(sender, [&](const Message& message) {  // counted when its call returns
+    const std::uint64_t uid = uid_of(sender, message.communicator);
+    if (message.kind == CallKind::send && uid != 0 && message.peer == rank_in(receiver, uid, sender)) ++sent;
+  });
   for (const PeerSnapshot& peer : sender.peers)
     if (peer.communicator == no_index && static_cast<std::int32_t>(peer.rank) == receiver.world_rank)
       sent += peer.sent_messages;

@@ -9,6 +9,7 @@
 #include "telemetry/detector/rank_facts.hpp"
 #include "telemetry/detector/unmatched.hpp"
 #include "telemetry/waits/call_kind.hpp"
+#include "telemetry/waits/collective_call.hpp"
 
 namespace bestride::inline telemetry {
 namespace {
@@ -17,6 +18,21 @@ namespace {
 /// missing, also if there is only one other rank that could send one.
 bool probes_any(const ThreadWait& thread, const WaitCondition& condition) {
   return thread.probing && condition.kind == WaitKind::any;
+}
+
+/// It remembers an earlier call on the communicator like the one of its variant.
+bool has_made_before(const RankSnapshot& rank, const CollectiveMismatch& mismatch,
+                     const CollectiveMismatch::Variant& variant) {
+  const auto is_like = [&](const CallSnapshot& call) {
+    const CommunicatorSnapshot* const in = rank.communicator(call.communicator);
+    const CollectiveCall made = CollectiveCall::of(call.function, call.peer, call.bytes, call.operation);
+    return in && in->uid == mismatch.communicator && call.ordinal != 0 && call.ordinal < mismatch.ordinal &&
+           made.function == variant.function && made.root == variant.root && made.bytes == variant.bytes &&
+           made.reduction == variant.reduction;
+  };
+  return std::any_of(rank.threads.begin(), rank.threads.end(), [&](const ThreadSnapshot& thread) {
+    return std::any_of(thread.finished.begin(), thread.finished.end(), is_like);
+  });
 }
 
 }  // namespace
@@ -39,23 +55,32 @@ void Detector::find_mismatches(const std::vector<CollectiveMismatch>& mismatches
     finding.culprits = mismatch.culprits;
     const bool majority =
         !finding.culprits.empty() || mismatch.variants[0].ranks.size() > mismatch.variants[1].ranks.size();
-    // Of as many that are about to end and that go on, the former have left the others.
-    const auto leaves = [this](const auto& variant) {
-      return std::all_of(variant.ranks.begin(), variant.ranks.end(), [this](std::int32_t number) {
+    const auto all_of_ranks = [this](const auto& variant, const auto& is) {
+      return std::all_of(variant.ranks.begin(), variant.ranks.end(), [&](std::int32_t number) {
         const RankSnapshot* const known = rank(number);
-        return known && known->state >= ProcessState::finalizing;
+        return known && is(*known);
       });
     };
-    const auto left = std::count_if(mismatch.variants.begin(), mismatch.variants.end(), leaves);
-    const bool some_left = !majority && left > 0 && static_cast<std::size_t>(left) < mismatch.variants.size();
+    // Of as many that are about to end and that go on, the former have left the others; of as many that have passed
+    // these arguments before and that have not, the latter are wrong. In another function they may be ahead.
+    const auto leaves = [&](const auto& variant) {
+      return all_of_ranks(variant, [](const auto& each) { return each.state >= ProcessState::finalizing; });
+    };
+    const auto is_new = [&](const auto& variant) {
+      return !all_of_ranks(variant, [&](const auto& each) { return has_made_before(each, mismatch, variant); });
+    };
+    const auto is_some = [&](const auto& is) {
+      const auto count = std::count_if(mismatch.variants.begin(), mismatch.variants.end(), is);
+      return !majority && count > 0 && static_cast<std::size_t>(count) < mismatch.variants.size();
+    };
+    const bool some_left = is_some(leaves), some_new = !some_left && is_one_function(mismatch) && is_some(is_new);
     for (std::size_t i = majority; mismatch.culprits.empty() && i < mismatch.variants.size(); ++i)
-      if (!some_left || leaves(mismatch.variants[i]))
-        finding.culprits.insert(finding.culprits.end(), mismatch.variants[i].ranks.begin(),
-                                mismatch.variants[i].ranks.end());
+      if (const auto& variant = mismatch.variants[i]; some_left ? leaves(variant) : !some_new || is_new(variant))
+        finding.culprits.insert(finding.culprits.end(), variant.ranks.begin(), variant.ranks.end());
     std::sort(finding.culprits.begin(), finding.culprits.end());
     finding.held_up = held_up(finding.culprits, limits_.certain);
     finding.since = last_progress(finding.culprits);
-    finding.confidence = majority ? 1 : 0.9;
+    finding.confidence = majority ? 1 : some_new ? 0.8 : 0.9;
     finding.mismatch = mismatch;
     found.push_back(std::move(finding));
   }

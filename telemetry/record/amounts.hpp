@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "telemetry/record/layout.hpp"
 
@@ -13,7 +14,7 @@ namespace bestride::inline telemetry {
 class AmountsWriter {
  public:
   AmountsWriter(RecordFile& file, std::uint32_t communicator, std::uint32_t ordinal) noexcept
-      : amounts_(file.amounts), version_(amounts_.version.get()) {
+      : amounts_(older_of(file.amounts)), version_(amounts_.version.get()) {
     // Another thread writes: its call is the one that is recorded.
     good_ = version_ % 2 == 0 && amounts_.version.atomic().compare_exchange_strong(version_, version_ + 1);
     if (!good_) return;
@@ -41,6 +42,12 @@ class AmountsWriter {
   }
 
  private:
+  static AmountsRecord& older_of(AmountsRecord (&kept)[amounts_kept]) noexcept {
+    return *std::min_element(std::begin(kept), std::end(kept), [](const auto& a, const auto& b) {
+      return static_cast<std::int32_t>(a.version.get() - b.version.get()) < 0;
+    });
+  }
+
   AmountsRecord& amounts_;
   std::uint32_t version_;
   bool good_;

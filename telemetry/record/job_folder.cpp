@@ -35,13 +35,13 @@ int launcher_pid() noexcept {
 Error system_error(const std::string& what) {
   const char* remedy = "records need a /dev/shm to which this user can write";
   switch (errno) {
-    case EFBIG: remedy = "308 KiB are needed for each rank (ulimit -f)"; break;
+    case EFBIG: remedy = "316 KiB are needed for each rank (ulimit -f)"; break;
     case EMFILE:
     case ENFILE: remedy = "a record needs an open file (ulimit -n)"; break;
     case ENOSPC:
-    case EDQUOT: remedy = "308 KiB are needed in /dev/shm for each rank"; break;
+    case EDQUOT: remedy = "316 KiB are needed in /dev/shm for each rank"; break;
     case ENOENT: remedy = "mount a tmpfs at /dev/shm"; break;
-    case ENOMEM: remedy = "308 KiB of memory are needed for each rank (ulimit -v)"; break;
+    case ENOMEM: remedy = "316 KiB of memory are needed for each rank (ulimit -v)"; break;
     case EEXIST:
     case ELOOP:
     case ENOTDIR:

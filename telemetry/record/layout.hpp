@@ -17,8 +17,8 @@
 namespace bestride::inline telemetry {
 
 inline constexpr char record_magic[8] = {'b', 's', 't', 'r', 'r', 'e', 'c', '\0'};
-inline constexpr std::uint32_t record_version = 13;
-inline constexpr std::size_t record_file_bytes = 308 * 1024;
+inline constexpr std::uint32_t record_version = 14;
+inline constexpr std::size_t record_file_bytes = 316 * 1024;
 
 inline constexpr unsigned max_threads = 32;       ///< threads in MPI calls at one time; more are counted, not recorded
 inline constexpr unsigned main_ring_size = 1024;  ///< calls remembered of the thread that made the first call
@@ -28,7 +28,8 @@ inline constexpr unsigned max_requests = 1024;
 inline constexpr unsigned max_probes = 4;  ///< different probes of a polling thread
 inline constexpr unsigned max_peers = 512;
 inline constexpr unsigned max_epochs = 256;    ///< pairs of a window and a rank
-inline constexpr unsigned max_amounts = 2046;  ///< of the last collective call with amounts that differ by rank
+inline constexpr unsigned max_amounts = 2046;  ///< of a collective call with amounts that differ by rank
+inline constexpr unsigned amounts_kept = 2;    ///< of so many of those calls, since others may be in the next one
 inline constexpr unsigned max_messages = 512;  ///< large messages remembered, of all threads together
 inline constexpr std::uint64_t least_message_bytes = 4096;  ///< smaller messages are only counted
 inline constexpr unsigned max_sites = 512;
@@ -255,10 +256,11 @@ struct EpochRecord {
 };
 static_assert(sizeof(EpochRecord) == 24);
 
-/// What this rank sends to each other one, and expects of it, in the last collective call whose amounts may differ
-/// between pairs of ranks, such as MPI_Alltoallv. One call at a time; others are left out.
+/// What this rank sends to each other one, and expects of it, in a collective call whose amounts may differ between
+/// pairs of ranks, such as MPI_Alltoallv. The call that follows is written over the older record. One call at a time;
+/// others are left out.
 struct AmountsRecord {
-  Shared<std::uint32_t> version;  ///< odd while it is written
+  Shared<std::uint32_t> version;  ///< odd while it is written; the older record has the lower one, or is the first
   Shared<std::uint32_t> communicator;
   Shared<std::uint32_t> ordinal;  ///< 0: there was none
   Shared<std::uint16_t> sent;     ///< numbers of values: of each rank, 1 if there is only one; 0: none, or not known
@@ -415,7 +417,7 @@ struct RecordFile {
   ModuleRecord modules[max_modules];
   FrameRecord frames[max_frames];
   alignas(64) EndNote ends[end_kinds];
-  alignas(64) AmountsRecord amounts;
+  alignas(64) AmountsRecord amounts[amounts_kept];
   alignas(64) unsigned char main_wait_list[main_wait_list_bytes];
   unsigned char wait_lists[max_threads - 1][wait_list_bytes];  ///< of thread slots from 1
 

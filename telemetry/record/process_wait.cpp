@@ -276,6 +276,11 @@ std::string call_name(int pid, const SystemCall& call, const std::vector<int>& c
                             : "wait for a lock, a condition or a thread (futex)";
     case SYS_nanosleep:
     case SYS_clock_nanosleep: return "sleep";
+#ifdef SYS_pause
+    case SYS_pause: return "wait for a signal";
+#endif
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait: return "wait for a signal";
     case SYS_wait4:
     case SYS_waitid: {
       const long long child = call.number == SYS_wait4 ? static_cast<int>(call.first) : call.second;
@@ -327,9 +332,11 @@ bool may_handle(int pid, int tid, std::uint64_t signals) {
   return (caught & ~blocked & signals) != 0;
 }
 
-/// Not known of a thread that waits for a lock without a limit of time if a handler may release it.
+/// Not known of a thread that waits for a lock without a limit of time if a handler may release it. A zombie is the
+/// initial thread that has ended before others.
 bool may_go_on(int pid, int tid, std::uint64_t signals) {
-  return !is_of_transport(pid, tid) && (!waits_for_a_lock(pid, tid) || may_handle(pid, tid, signals));
+  return !is_of_transport(pid, tid) && process_status(pid, tid).state != 'Z' &&
+         (!waits_for_a_lock(pid, tid) || may_handle(pid, tid, signals));
 }
 
 /// Adds what the processes below `pid` do. False if there are too many of them.

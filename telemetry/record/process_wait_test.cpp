@@ -273,6 +273,22 @@ TEST_F(Waits, ALockOfItsOwnForEver) {
   EXPECT_TRUE(shared.wait("wait for a lock").may_go_on);
 }
 
+/// The zombie of an initial thread that has ended does nothing.
+TEST_F(Waits, AnInitialThreadThatHasEnded) {
+  const Child left([] {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    std::thread([] { pthread_mutex_lock(&mutex); }).detach();
+    pthread_exit(nullptr);
+  });
+  bool may_go_on = true;
+  for (int i = 0; i < 500 && may_go_on; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    may_go_on = process_wait(left.pid(), left.pid()).may_go_on;
+  }
+  EXPECT_FALSE(may_go_on);
+}
+
 /// A handler may post the semaphore, when a timer or another program sends its signal.
 TEST_F(Waits, ASemaphoreThatAHandlerMayPost) {
   const auto may_go_on = [](int caught, bool blocked = false, bool has_a_child = false) {

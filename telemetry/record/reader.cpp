@@ -57,7 +57,7 @@ class SnapshotMaker {
     for (std::uint32_t i = 0; i < site_count(); ++i) site(i);
     for (const PeerRecord& record : file().peers) peer(record);
     for (std::uint32_t i = 0; i < max_epochs; ++i) epoch(i);
-    amounts();
+    for (unsigned i = 0; i < amounts_kept; ++i) amounts(i);
     messages();
     for (const EndKind kind :
          {EndKind::mpi_error, EndKind::signal, EndKind::exit, EndKind::exception, EndKind::system_exit})
@@ -198,10 +198,11 @@ class SnapshotMaker {
   }
 
   void wait() {
-    if (!rank_.visible || rank_.threads.empty()) return;
+    const ThreadSnapshot* const main = main_thread(rank_);
+    if (!rank_.visible || !main) return;
     for (const ThreadSnapshot& thread : rank_.threads)
       if (thread.in_mpi || (thread.calls > 0 && rank_.seconds_since(thread.last_left) < quiet_seconds)) return;
-    rank_.wait = process_wait(rank_.pid, rank_.threads[0].tid);
+    rank_.wait = process_wait(rank_.pid, main->tid);
   }
 
   /// Everything but the count of collectives is constant while a communicator exists.
@@ -330,17 +331,18 @@ class SnapshotMaker {
                             from.completes.get()});
   }
 
-  void amounts() {
-    const AmountsRecord& from = file().amounts;
-    const std::uint32_t version = copies_.first().amounts.version.get();
+  void amounts(unsigned i) {
+    const AmountsRecord& from = file().amounts[i];
+    const std::uint32_t version = copies_.first().amounts[i].version.get();
     const std::size_t sent = from.sent.get(), received = from.received.get();
-    if (version % 2 != 0 || copies_.third().amounts.version.get() != version || from.ordinal.get() == 0 ||
+    if (version % 2 != 0 || copies_.third().amounts[i].version.get() != version || from.ordinal.get() == 0 ||
         sent + received > max_amounts)
       return;
-    AmountsSnapshot snapshot{communicator_of(from.communicator.get()), from.ordinal.get(), {}, {}};
-    for (std::size_t i = 0; i < sent; ++i) snapshot.sent.push_back(from.values[i].get());
-    for (std::size_t i = 0; i < received; ++i) snapshot.received.push_back(from.values[sent + i].get());
-    rank_.amounts = std::move(snapshot);
+    AmountsSnapshot& snapshot = rank_.amounts.emplace_back();
+    snapshot.communicator = communicator_of(from.communicator.get());
+    snapshot.ordinal = from.ordinal.get();
+    for (std::size_t n = 0; n < sent; ++n) snapshot.sent.push_back(from.values[n].get());
+    for (std::size_t n = 0; n < received; ++n) snapshot.received.push_back(from.values[sent + n].get());
   }
 
   void message(std::uint64_t n) {

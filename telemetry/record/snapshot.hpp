@@ -229,9 +229,9 @@ struct RankSnapshot {
   std::vector<CommunicatorSnapshot> communicators;  ///< by index, ascending
   std::vector<RequestSnapshot> requests;            ///< active ones
   std::vector<EpochSnapshot> epochs;
-  std::optional<AmountsSnapshot> amounts;
-  std::vector<SiteSnapshot> sites;      ///< at their index
-  std::vector<ModuleSnapshot> modules;  ///< at their index
+  std::vector<AmountsSnapshot> amounts;  ///< of the last calls that gave some, in no order
+  std::vector<SiteSnapshot> sites;       ///< at their index
+  std::vector<ModuleSnapshot> modules;   ///< at their index
   std::vector<PeerSnapshot> peers;
   std::vector<MessageSnapshot> messages;  ///< the last ones, or a share of them that other ranks have chosen too
 
@@ -267,6 +267,14 @@ struct RankSnapshot {
     return ticks > 1 && read_at > ticks ? static_cast<double>(read_at - ticks) / ticks_per_second : 0;
   }
 };
+
+/// The thread of a rank whose state describes it: the first one that has not ended; null if there is none. The initial
+/// thread of a process stays as a zombie when it ends before others.
+inline const ThreadSnapshot* main_thread(const RankSnapshot& rank) noexcept {
+  for (const ThreadSnapshot& thread : rank.threads)
+    if (thread.tid != 0 && thread.state != '?' && thread.state != 'Z') return &thread;
+  return nullptr;
+}
 
 /// Two snapshots of one process.
 inline bool same_process(const RankSnapshot& a, const RankSnapshot& b) noexcept {

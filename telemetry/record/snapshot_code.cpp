@@ -89,7 +89,7 @@ void visit_rank(Archive& archive, Rank& r) {
   archive.list(r.requests, max_requests, request);
   archive.list(r.peers, max_peers, peer);
   archive.list(r.epochs, max_epochs, epoch);
-  archive.maybe(r.amounts, amounts);
+  archive.list(r.amounts, amounts_kept, amounts);
   archive.list(r.messages, max_messages, message);
   if (r.partial) {
     archive.list(r.sites, max_sites, [](auto& a, auto& s) { a(s.calls, s.ticks); });

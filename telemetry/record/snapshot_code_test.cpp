@@ -71,7 +71,7 @@ class Random {
                                  static_cast<std::uint32_t>(any()), no_index, number(), coin() ? 1u : 0u});
     for (std::uint64_t i = below(3); i > 0; --i)
       r.epochs.push_back({static_cast<std::uint32_t>(any()), number(), 3, static_cast<std::uint32_t>(any()), 4});
-    if (coin()) r.amounts = AmountsSnapshot{1, static_cast<std::uint32_t>(any()), {1, unknown_amount}, {2}};
+    if (coin()) r.amounts.push_back({1, static_cast<std::uint32_t>(any()), {1, unknown_amount}, {2}});
     for (std::uint64_t i = below(5); i > 0; --i)
       r.requests.push_back({any(), any(), any(), function(), static_cast<std::uint32_t>(any()), number(), number(),
                             static_cast<std::uint32_t>(any()), static_cast<std::uint16_t>(any()), 1, 7});

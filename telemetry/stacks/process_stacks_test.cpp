@@ -242,6 +242,19 @@ TEST_F(Stacks, AllThreads) {
   EXPECT_EQ(writers, 1);
 }
 
+TEST_F(Stacks, OfAProcessWhoseMainThreadHasEnded) {
+  const Sample sample("left");
+  for (int retries = 0; process_status(sample.pid(), sample.pid()).state != 'Z';)
+    ASSERT_TRUE(pause_before_retry(retries));
+  const auto stacks = take_stacks(sample.pid());
+  ASSERT_TRUE(stacks) << stacks.error().text;
+  ASSERT_EQ(stacks->threads.size(), 2u);
+  EXPECT_EQ(stacks->threads[0].name, "library");
+  EXPECT_THAT(own_functions(*stacks, stacks->threads[1]), testing::Contains("sample::worker"));
+  for (const ThreadStack& stack : stacks->threads) EXPECT_FALSE(stack.main);
+  EXPECT_THAT(stacks->executable, HasSubstr("sample"));
+}
+
 TEST_F(Stacks, LongStacksAreCut) {
   const Sample sample("recursion");
   const ProcessStacks some = stacks_in(sample.pid(), "sample::sleep_long");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sample_program MODE: a process with known stacks, for process_stacks_test.cpp. Prints "ready" and stays there until
 // it is killed or its parent ends. Compiled with -O2 -g -fomit-frame-pointer.
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -97,6 +98,19 @@ int main(int argc, char** argv) {
     while (started < 4) std::this_thread::yield();
     say_ready();
     named.join();
+  } else if (std::strcmp(mode, "left") == 0) {
+    std::thread([] {
+      prctl(PR_SET_NAME, "library");
+      ++started;
+      sample::sleep_long();
+    }).detach();
+    std::thread([] {
+      while (started < 1) std::this_thread::yield();
+      sample::worker();
+    }).detach();
+    while (started < 2) std::this_thread::yield();
+    say_ready();
+    pthread_exit(nullptr);
   } else if (std::strcmp(mode, "uninterruptible") == 0) {
     // The parent of a vfork is in state D until its child ends.
     say_ready();

@@ -45,6 +45,14 @@ bool has_ended(int pid, int tid) {
   return !status.exists || status.state == 'Z' || status.state == 'X';
 }
 
+/// The main thread, or the first other one if that has ended: by an ended one the kernel shows no memory.
+int leading_thread(int pid) {
+  if (!has_ended(pid, pid)) return pid;
+  for (const int tid : thread_ids(pid))
+    if (!has_ended(pid, tid)) return tid;
+  return pid;
+}
+
 /// /proc/PID/mem.
 class MemoryFile {
  public:
@@ -70,11 +78,12 @@ class MemoryFile {
 /// Copies threads of one process. One thread of this process at a time uses it.
 class Tracer {
  public:
-  Tracer(int pid, const StackOptions& options)
+  Tracer(int pid, int leading_tid, const StackOptions& options)
       : pid_(pid),
+        leading_tid_(leading_tid),
         options_(options),
         page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
-        map_(memory_map(pid)),
+        map_(memory_map(leading_tid)),
         deadline_(Clock::now() + options.process_wait),
         buffer_(std::max(options.stack_bytes, page_)),  // written, to avoid page faults during a stop
         deadly_read_(read_is_deadly()) {}
@@ -188,10 +197,10 @@ class Tracer {
         planned += part;
       }
       iovec to{buffer_.data() + done, planned};
-      ssize_t now = deadly_read_ ? -1 : process_vm_readv(pid_, &to, 1, parts, count, 0);
+      ssize_t now = deadly_read_ ? -1 : process_vm_readv(leading_tid_, &to, 1, parts, count, 0);
       // A seccomp filter may forbid this call alone.
       if (deadly_read_ || (now < 0 && errno != EFAULT)) {
-        now = memory_.read(pid_, to.iov_base, planned, begin + done);
+        now = memory_.read(leading_tid_, to.iov_base, planned, begin + done);
         if (now < 0) read_error_ = errno;
       }
       if (now <= 0) break;
@@ -201,7 +210,7 @@ class Tracer {
     return done;
   }
 
-  const int pid_;
+  const int pid_, leading_tid_;
   const StackOptions& options_;
   const std::size_t page_;
   const std::vector<AddressRange> map_;
@@ -241,15 +250,17 @@ Result<ProcessCopy> copy_threads(int pid, const StackOptions& options) {
 
   static const bool deadly = call_is_deadly(SYS_ptrace);
   if (deadly) return Error{process + " can't be traced: a seccomp filter ends those that call ptrace"};
-  Tracer tracer(pid, options);
+  const int leading = leading_thread(pid);
+  Tracer tracer(pid, leading, options);
   std::set<int> known;
   try {
     // Threads may be created meanwhile. Twice is enough for all but a program that does nothing else.
     for (int round = 0; round < 2; ++round) {
       std::vector<int> ids;
       for (const int tid : thread_ids(pid))
-        if (known.insert(tid).second) ids.push_back(tid);
-      std::sort(ids.begin(), ids.end(), [&](int a, int b) { return std::pair(a != pid, a) > std::pair(b != pid, b); });
+        if (known.insert(tid).second && !has_ended(pid, tid)) ids.push_back(tid);
+      std::sort(ids.begin(), ids.end(),
+                [&](int a, int b) { return std::pair(a != leading, a) > std::pair(b != leading, b); });
       copy_all(tracer, ids);  // from the back
       if (tracer.refused()) break;
     }
@@ -259,10 +270,11 @@ Result<ProcessCopy> copy_threads(int pid, const StackOptions& options) {
   ProcessCopy result = tracer.take();
   if (tracer.other_word_size()) return Error{process + " is a 32-bit program"};
   if (tracer.refused()) return Error{result.threads.front().problem};
-  if (has_ended(pid, 0) || process_status(pid).start_time != status.start_time || result.threads.empty())
+  result.leading_tid = leading;
+  if (is_ending(pid) || process_status(pid).start_time != status.start_time || result.threads.empty())
     return Error{process + " ended while its stacks were taken"};
   std::stable_sort(result.threads.begin(), result.threads.end(), [&](const ThreadCopy& a, const ThreadCopy& b) {
-    return std::pair(a.tid != pid, a.tid) < std::pair(b.tid != pid, b.tid);
+    return std::pair(a.tid != leading, a.tid) < std::pair(b.tid != leading, b.tid);
   });
   return result;
 }

@@ -27,7 +27,9 @@ struct ThreadCopy {
 };
 
 struct ProcessCopy {
-  std::vector<ThreadCopy> threads;  ///< main thread first, then by tid; without threads that ended meanwhile
+  std::vector<ThreadCopy> threads;  ///< main thread first, then by tid; without threads that have ended
+  /// The main thread, or another one if that has ended: what /proc shows by its number.
+  int leading_tid = 0;
   std::chrono::nanoseconds longest_stop{0};
   std::chrono::nanoseconds all_stops{0};
 };

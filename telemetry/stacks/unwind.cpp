@@ -32,10 +32,10 @@ Result<ProcessStacks> take_stacks(int pid, const StackOptions& options) {
   if (!copies) return copies.error();
   ProcessStacks result;
   result.pid = pid;
-  result.executable = executable_of(pid);
+  result.executable = executable_of(copies->leading_tid);
   result.longest_stop = copies->longest_stop;
   result.all_stops = copies->all_stops;
-  Unwinder unwinder(pid, options.most_frames);
+  Unwinder unwinder(copies->leading_tid, options.most_frames);
   if (const std::string why = unwinder.open_process(); !why.empty())
     return Error{"the libraries of process " + std::to_string(pid) + " can't be read, it may have ended: " + why};
   for (const ThreadCopy& copy : copies->threads) {

@@ -126,14 +126,14 @@ std::vector<std::int32_t> ranks_of(const std::vector<CollectiveMismatch::Pair>& 
 
 }  // namespace
 
-std::vector<CollectiveMismatch> find_different_amounts(const Members& members, CollectiveProgress& progress) {
+std::vector<CollectiveMismatch> find_different_amounts(const Members& members, CollectiveProgress& progress,
+                                                       bool also_ended) {
   std::map<CollectiveInstance, const CommunicatorSnapshot*> recorded;
-  for (const auto& [number, rank] : members.ranks()) {
-    if (!rank->amounts) continue;
-    const CommunicatorSnapshot* const communicator = rank->communicator(rank->amounts->communicator);
-    if (communicator && communicator->uid != 0)
-      recorded.try_emplace({communicator->uid, rank->amounts->ordinal}, communicator);
-  }
+  for (const auto& [number, rank] : members.ranks())
+    for (const AmountsSnapshot& amounts : rank->amounts)
+      if (const CommunicatorSnapshot* const communicator = rank->communicator(amounts.communicator);
+          communicator && communicator->uid != 0)
+        recorded.try_emplace({communicator->uid, amounts.ordinal}, communicator);
   std::vector<CollectiveMismatch> result;
   for (const auto& [instance, communicator] : recorded) {
     if (!progress.call(*communicator, instance.ordinal).missing.empty()) continue;
@@ -145,12 +145,12 @@ std::vector<CollectiveMismatch> find_different_amounts(const Members& members, C
       if (made.function == no_function) continue;
       call.function = made.function;
       call.pending = call.pending || made.pending;
-      const std::optional<AmountsSnapshot>& amounts = member.rank->amounts;
-      const bool has_arrays =
-          amounts && amounts->communicator == member.record->index && amounts->ordinal == instance.ordinal;
-      known.emplace(member.member, Amounts{member.world_rank, has_arrays ? &*amounts : nullptr, made.bytes});
+      const AmountsSnapshot* arrays = nullptr;
+      for (const AmountsSnapshot& amounts : member.rank->amounts)
+        if (amounts.communicator == member.record->index && amounts.ordinal == instance.ordinal) arrays = &amounts;
+      known.emplace(member.member, Amounts{member.world_rank, arrays, made.bytes});
     }
-    if (!call.pending) continue;
+    if (!call.pending && !also_ended) continue;
     Comparison comparison(known);
     if (is(call.function, {"MPI_Alltoallv", "MPI_Ialltoallv", "MPI_Alltoallw", "MPI_Ialltoallw"}))
       comparison.alltoall();

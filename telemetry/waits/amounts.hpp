@@ -9,8 +9,9 @@
 
 namespace bestride::inline telemetry {
 
-/// Looks at the calls such as MPI_Alltoallv that all members have begun and in which a rank is now, or for which it has
-/// a request. O(ranks squared) for each.
-std::vector<CollectiveMismatch> find_different_amounts(const Members& members, CollectiveProgress& progress);
+/// Looks at the calls such as MPI_Alltoallv that all members have begun and, unless `also_ended`, in which a rank is
+/// now or for which it has a request. O(ranks squared) for each.
+std::vector<CollectiveMismatch> find_different_amounts(const Members& members, CollectiveProgress& progress,
+                                                       bool also_ended);
 
 }  // namespace bestride::inline telemetry

@@ -101,7 +101,7 @@ TEST_F(Amounts, OfOneRankWithAllOthers) {
   amounts(job, 0, {0, 8, 16}, {0, 1, 2});
   amounts(job, 1, {3, 0, 4}, {8, 0, 5});
   amounts(job, 2, {2, 5, 0}, {16, 4, 0});
-  job.ranks[1].amounts->sent = {3, 0, 5};
+  job.ranks[1].amounts[0].sent = {3, 0, 5};
   ASSERT_EQ(found().size(), 1u);
   EXPECT_EQ(found()[0].culprits, Ranks{1});
 }
@@ -157,7 +157,7 @@ TEST_F(Amounts, ThatAllRanksShare) {
   all_in("MPI_Allgatherv");
   for (int rank = 0; rank < 3; ++rank) amounts(job, rank, {}, {8, 16, 24});
   EXPECT_TRUE(found().empty());
-  job.ranks[2].amounts->received[0] = 0;
+  job.ranks[2].amounts[0].received[0] = 0;
   ASSERT_EQ(found().size(), 1u);
   EXPECT_EQ(found()[0].culprits, Ranks{2});
   all_in("MPI_Reduce_scatter");

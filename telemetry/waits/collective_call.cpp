@@ -95,6 +95,11 @@ void sort_variants(std::vector<CollectiveMismatch::Variant>& variants) {
                    [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });
 }
 
+bool is_one_function(const CollectiveMismatch& mismatch) {
+  return std::all_of(mismatch.variants.begin(), mismatch.variants.end(),
+                     [&](const auto& variant) { return variant.function == mismatch.variants[0].function; });
+}
+
 std::string variant_text(const CollectiveMismatch::Variant& variant) {
   std::string text = function_name(variant.function);
   if (variant.root >= 0) text += " root " + std::to_string(variant.root);

@@ -33,6 +33,9 @@ void add_to_variants(std::vector<CollectiveMismatch::Variant>& variants, const C
 /// The variant of most ranks first.
 void sort_variants(std::vector<CollectiveMismatch::Variant>& variants);
 
+/// Its variants differ in their arguments only.
+bool is_one_function(const CollectiveMismatch& mismatch);
+
 /// "rank 1 sends 8 B to rank 2, which expects 16 B".
 std::string pair_text(const CollectiveMismatch::Pair& pair);
 /// "MPI_Bcast root 3 of 8 B", "MPI_Allreduce MPI_SUM of integers".

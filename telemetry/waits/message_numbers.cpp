@@ -36,7 +36,7 @@ void each_blocking_send(const RankSnapshot& rank, Visit visit) {
 }  // namespace
 
 bool is_idle_slot(const RankSnapshot& rank, const ThreadSnapshot& thread) {
-  return thread.tid == 0 || thread.calls == 0 || (rank.visible && thread.state == '?');
+  return thread.tid == 0 || thread.calls == 0 || thread.state == 'Z' || (rank.visible && thread.state == '?');
 }
 
 bool has_one_thread(const RankSnapshot& rank) {

@@ -52,11 +52,11 @@ inline void add_inter(SampleJob& job, int first) {
     rank.communicators.push_back(inter);
   }
 }
-/// What a rank gives in the collective call in which it is.
+/// What a rank gives in the collective call in which it is, as its only amounts.
 inline void amounts(SampleJob& job, int rank, std::vector<std::uint32_t> sent, std::vector<std::uint32_t> received) {
   RankSnapshot& of = job.ranks[static_cast<std::size_t>(rank)];
-  of.amounts = AmountsSnapshot{of.threads[0].current->communicator, of.threads[0].current->ordinal, std::move(sent),
-                               std::move(received)};
+  of.amounts = {
+      {of.threads[0].current->communicator, of.threads[0].current->ordinal, std::move(sent), std::move(received)}};
 }
 
 }  // namespace bestride::inline telemetry

@@ -409,7 +409,7 @@ bool is_waiting(const ThreadSnapshot& thread) {
 
 /// The rank that holds the lock for which `rank` waits outside MPI; null if there is none.
 const RankSnapshot* lock_holder(const JobFacts& facts, const RankSnapshot& rank) {
-  if (rank.wait.holder == 0 || rank.threads.empty()) return nullptr;
+  if (rank.wait.holder == 0 || !main_thread(rank)) return nullptr;
   for (const auto& [number, other] : facts.members.ranks())
     if (other->alive && other->pid == rank.wait.holder && other->host == rank.host &&
         other->pid_namespace == rank.pid_namespace && other != &rank)
@@ -422,7 +422,7 @@ ThreadWait lock_wait(const JobFacts& facts, const RankSnapshot& rank, const Rank
   condition.holds_lock = true;
   condition.ranks = facts.single(holder.world_rank);
   ThreadWait wait;
-  wait.slot = rank.threads.front().slot;
+  wait.slot = main_thread(rank)->slot;
   wait.may_end = rank.wait.holder_may_release;
   wait.conditions.push_back(std::move(condition));
   return wait;
@@ -437,7 +437,7 @@ RankWaits waits_of(JobFacts& facts, const RankSnapshot& rank, bool job_ended) {
   const RankSnapshot* const holder = lock_holder(facts, rank);
   if (holder) result.threads.push_back(lock_wait(facts, rank, *holder));
   for (const ThreadSnapshot& thread : rank.threads) {
-    if (holder && &thread == &rank.threads.front()) continue;
+    if (holder && &thread == main_thread(rank)) continue;
     if (is_waiting(thread)) {
       if (thread.current) result.seconds = std::max(result.seconds, rank.seconds_since(thread.current->entered));
       result.threads.push_back(ThreadConditions(facts, rank, thread).take());
@@ -494,7 +494,7 @@ WaitGraph find_waits(std::span<const RankSnapshot> job) {
     graph.ranks.back().snapshot = static_cast<std::size_t>(rank - job.data());
   }
   graph.mismatches = find_mismatches(members);
-  if (graph.mismatches.empty()) graph.mismatches = find_different_amounts(members, facts.progress);
+  if (graph.mismatches.empty()) graph.mismatches = find_different_amounts(members, facts.progress, false);
   return graph;
 }
 

@@ -349,7 +349,7 @@ class WhereTest(unittest.TestCase):
         with open(f"{self.folder}/hydra-1/7.record", "wb") as file:
             file.write(b"\0" * 100)
         text = self.where()
-        self.assertIn(f"has 100 bytes, a record has {308 * 1024}; remove it", text)
+        self.assertIn(f"has 100 bytes, a record has {316 * 1024}; remove it", text)
         self.assertIn("deadlock: rank 0 waits for itself", text)
 
     def test_no_colour_without_a_terminal(self):

@@ -253,13 +253,13 @@ MPI_CASE(completion_functions_remove_what_completed) {
 
 MPI_CASE(a_call_counts_once) {
   MPI_Barrier(MPI_COMM_WORLD);
-  const std::uint64_t before = main_thread(own_record()).calls;
+  const std::uint64_t before = first_thread(own_record()).calls;
   MPI_Barrier(MPI_COMM_WORLD);
   PMPI_Barrier(MPI_COMM_WORLD);
   char name[MPI_MAX_PROCESSOR_NAME];
   int length = 0;
   MPI_Get_processor_name(name, &length);
-  CHECK_EQUAL(before + 2, main_thread(own_record()).calls);
+  CHECK_EQUAL(before + 2, first_thread(own_record()).calls);
 }
 
 /// True once a thread of rank 1 is seen in a call that `good` accepts; looked for at most 2 s.
@@ -357,7 +357,7 @@ MPI_CASE(a_place_in_a_loop_records_each_call) {
   const RankSnapshot record = own_record();
   CHECK(record.sampling > 1);
   int receives = 0, sends = 0, waits = 0;
-  for (const CallSnapshot& call : main_thread(record).finished) {
+  for (const CallSnapshot& call : first_thread(record).finished) {
     const std::string name = name_of(call.function);
     waits += name == "MPI_Waitall" && call.second_tag == 2 ? 1 : 0;
     if (name != "MPI_Irecv" && name != "MPI_Isend") continue;
@@ -391,7 +391,7 @@ MPI_CASE(failed_calls_and_exceptions_end) {
   }
   CHECK(caught);
   MPI_Barrier(MPI_COMM_WORLD);
-  const ThreadSnapshot thread = main_thread(own_record());
+  const ThreadSnapshot thread = first_thread(own_record());
   CHECK(!thread.in_mpi);
   CHECK_EQUAL(std::string("MPI_Barrier"), name_of(thread.finished.back().function));
   MPI_Errhandler_free(&throwing);
@@ -479,7 +479,7 @@ MPI_CASE(failed_waitall_removes_what_it_freed) {
 
 MPI_CASE(a_forked_child_writes_nothing) {
   MPI_Barrier(MPI_COMM_WORLD);
-  const std::uint64_t before = main_thread(own_record()).calls;
+  const std::uint64_t before = first_thread(own_record()).calls;
   const pid_t child = fork();
   if (child == 0) {
     int flag = 0;
@@ -489,7 +489,7 @@ MPI_CASE(a_forked_child_writes_nothing) {
   int status = 0;
   waitpid(child, &status, 0);
   CHECK_EQUAL(0, status);
-  CHECK_EQUAL(before, main_thread(own_record()).calls);
+  CHECK_EQUAL(before, first_thread(own_record()).calls);
 }
 
 MPI_CASE(each_place_is_counted) {

@@ -142,26 +142,31 @@ MPI_CASE(an_invalid_group_is_not_asked_for) {
   MPI_Win_free(&window);
 }
 
+/// Of the last call; without a call (ordinal 0) if it has given none.
+AmountsSnapshot last_amounts() {
+  const RankSnapshot record = own_record();
+  const CallSnapshot call = last_call(record);
+  for (const AmountsSnapshot& amounts : record.amounts)
+    if (amounts.ordinal == call.ordinal && amounts.communicator == call.communicator) return amounts;
+  return {};
+}
+
 MPI_CASE(amounts_of_an_alltoallv) {
+  using Values = std::vector<std::uint32_t>;
   const int counts_out[2] = {1, 2}, counts_in[2] = {world_rank() == 0 ? 1 : 2, world_rank() == 0 ? 1 : 2};
   const int offsets[2] = {0, 2};
   std::int64_t sent[4] = {}, received[4] = {};
   MPI_Alltoallv(sent, counts_out, offsets, MPI_INT64_T, received, counts_in, offsets, MPI_INT64_T, MPI_COMM_WORLD);
-  RankSnapshot record = own_record();
-  CHECK(record.amounts && record.amounts->ordinal == last_call(record).ordinal &&
-        record.amounts->communicator == last_call(record).communicator);
+  AmountsSnapshot amounts = last_amounts();
   const std::uint32_t of_each = world_rank() == 0 ? 8 : 16;
-  CHECK(record.amounts && record.amounts->sent == std::vector<std::uint32_t>({8, 16}) &&
-        record.amounts->received == std::vector<std::uint32_t>({of_each, of_each}));
+  CHECK(amounts.ordinal > 0 && amounts.sent == Values({8, 16}) && amounts.received == Values({of_each, of_each}));
   MPI_Gatherv(sent, world_rank() + 1, MPI_INT64_T, received, counts_out, offsets, MPI_INT64_T, 1, MPI_COMM_WORLD);
-  record = own_record();
+  amounts = last_amounts();
   const bool root = world_rank() == 1;
-  CHECK(record.amounts && (record.amounts->ordinal == last_call(record).ordinal) == root);
-  CHECK(record.amounts && (!root || record.amounts->received == std::vector<std::uint32_t>({8, 16})));
+  CHECK((amounts.ordinal > 0) == root && (!root || amounts.received == Values({8, 16})));
   MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, received, counts_out, offsets, MPI_INT64_T, MPI_COMM_WORLD);
-  record = own_record();
-  CHECK(record.amounts && record.amounts->sent.empty() &&
-        record.amounts->received == std::vector<std::uint32_t>({8, 16}));
+  amounts = last_amounts();
+  CHECK(amounts.ordinal > 0 && amounts.sent.empty() && amounts.received == Values({8, 16}));
 }
 
 int main(int argc, char** argv) { return run_cases(argc, argv, MPI_THREAD_SERIALIZED); }

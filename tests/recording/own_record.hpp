@@ -26,7 +26,7 @@ inline RankSnapshot own_record() {
   return {};
 }
 
-inline const ThreadSnapshot& main_thread(const RankSnapshot& record) {
+inline const ThreadSnapshot& first_thread(const RankSnapshot& record) {
   static const ThreadSnapshot none;
   for (const ThreadSnapshot& thread : record.threads)
     if (thread.slot == 0) return thread;
@@ -40,7 +40,7 @@ inline std::string name_of(std::uint16_t function) {
 
 /// The last call that has returned.
 inline CallSnapshot last_call(const RankSnapshot& record) {
-  const ThreadSnapshot& thread = main_thread(record);
+  const ThreadSnapshot& thread = first_thread(record);
   if (!thread.finished.empty()) return thread.finished.back();
   fail_check(__FILE__, __LINE__, "no call is recorded");
   return {};

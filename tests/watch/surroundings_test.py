@@ -114,7 +114,7 @@ class Records(Surroundings):
         self.assert_unrecorded(self.watched(outside=outside), cause)
 
     def test_no_space(self):
-        self.unrecorded(own_shm("size=64k"), r"/dev/shm/\S+\.record: No space left on device; 308 KiB are needed in /dev/shm for each rank$")
+        self.unrecorded(own_shm("size=64k"), r"/dev/shm/\S+\.record: No space left on device; 316 KiB are needed in /dev/shm for each rank$")
 
     def test_read_only(self):
         self.unrecorded(own_shm("ro"), r"/dev/shm/\S+: Read-only file system; records need a /dev/shm to which this user can write$")
@@ -128,7 +128,7 @@ class Records(Surroundings):
         self.unrecorded(own_shm("mode=0700,uid=12345") + NOBODY, r"/dev/shm: Permission denied; records need a /dev/shm to which this user can write$")
 
     def test_a_limit_of_file_sizes(self):
-        self.unrecorded(["sh", "-c", 'ulimit -f 400; exec "$@"', "sh"], r"/dev/shm/\S+: File too large; 308 KiB are needed for each rank \(ulimit -f\)$")
+        self.unrecorded(["sh", "-c", 'ulimit -f 400; exec "$@"', "sh"], r"/dev/shm/\S+: File too large; 316 KiB are needed for each rank \(ulimit -f\)$")
 
     def test_without_execution_as_usual(self):
         self.assert_clean(self.watched(outside=own_shm("noexec,size=256m")))
