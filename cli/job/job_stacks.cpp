@@ -69,7 +69,7 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
   for (const RankSnapshot& rank : ranks) {
     if (rank.remote || (!rank.alive && !has_left_stack(rank))) continue;
     if (rank.alive && !rank.visible) {
-      result.failures.push_back({rank.world_rank, rank.pid, 0, "it is in another pid namespace"});
+      result.failures.push_back({number_of(rank), rank.pid, 0, "it is in another pid namespace"});
       continue;
     }
     auto process = rank.alive ? take_stacks(rank.pid) : read_crash_stack(crash_path(rank.path), rank.pid);
@@ -78,7 +78,7 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
     // It may have ended since it was looked at; an MPI error ends its process in a way that may leave nothing.
     if (!process && (rank.alive ? is_ending(rank.pid) : rank.end->kind == EndKind::mpi_error)) continue;
     if (!process) {
-      result.failures.push_back({rank.world_rank, rank.pid, 0, process.error().text});
+      result.failures.push_back({number_of(rank), rank.pid, 0, process.error().text});
       continue;
     }
     std::map<int, std::vector<NamedFrame>> python;
@@ -92,10 +92,10 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
     result.longest_stop = std::max(result.longest_stop, static_cast<double>(process->longest_stop.count()) * 1e-9);
     for (const ThreadStack& thread : process->threads) {
       if (!thread.problem.empty()) {
-        result.failures.push_back({rank.world_rank, rank.pid, thread.tid, thread.problem});
+        result.failures.push_back({number_of(rank), rank.pid, thread.tid, thread.problem});
         continue;
       }
-      if (!thread.cut.empty()) result.cut.push_back({rank.world_rank, rank.pid, thread.tid, thread.cut});
+      if (!thread.cut.empty()) result.cut.push_back({number_of(rank), rank.pid, thread.tid, thread.cut});
       std::vector<NamedFrame> frames = names.name(*process, thread);
       if (!all_frames && !thread.main && is_library_thread(frames)) continue;
       if (!all_frames) frames = without_library_frames(frames, process->executable);
@@ -109,7 +109,7 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
       if (const auto known = python.find(thread.tid); known != python.end())
         frames = with_python_frames(frames, known->second, process->executable);
       result.stacks.push_back(
-          {rank.world_rank, thread_group(*process, thread), !thread.cut.empty(), std::move(frames)});
+          {number_of(rank), thread_group(*process, thread), !thread.cut.empty(), std::move(frames)});
     }
     if (!python_problem.empty()) result.problems.insert(python_problem);
   }
@@ -120,7 +120,7 @@ HostStacks take_host_stacks(const std::vector<RankSnapshot>& ranks, bool all_fra
 void keep_ranks(HostStacks& stacks, const std::vector<RankSnapshot>& ranks) {
   const auto is_other = [&](const auto& each) {
     return std::none_of(ranks.begin(), ranks.end(),
-                        [&](const RankSnapshot& rank) { return rank.world_rank == each.rank; });
+                        [&](const RankSnapshot& rank) { return number_of(rank) == each.rank; });
   };
   std::erase_if(stacks.stacks, is_other);
   std::erase_if(stacks.failures, is_other);

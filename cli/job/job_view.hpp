@@ -48,10 +48,12 @@ std::string no_such_job_text(const std::string& selection);
 /// The jobs that `selection` means, as above.
 std::vector<JobSnapshot> select_jobs(std::vector<JobSnapshot> jobs, const std::string& selection);
 
-/// The snapshot of a rank of MPI_COMM_WORLD that counts; null if there is none.
+/// The snapshot of a rank that counts, as number_of(); null if there is none.
 inline const RankSnapshot* find_rank(const JobView& view, std::int32_t number) noexcept {
-  const RankWaits* const waits = view.graph.find(number);
-  return waits ? &view.job.ranks[waits->snapshot] : nullptr;
+  if (const RankWaits* const waits = view.graph.find(number)) return &view.job.ranks[waits->snapshot];
+  for (const RankSnapshot& rank : view.job.ranks)
+    if (number >= 0 && telemetry::number_of(rank) == number) return &rank;
+  return nullptr;
 }
 
 }  // namespace bestride::inline cli

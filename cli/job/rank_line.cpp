@@ -128,10 +128,10 @@ class Line {
   Line(const JobView& view, std::size_t index, CallSites& sites, const std::map<std::int32_t, std::string>& places,
        const std::vector<std::int32_t>* crashed)
       : view_(view), rank_(view.job.ranks[index]), activity_(view.activities[index]), sites_(sites), places_(places) {
-    followed_ = crashed && std::find(crashed->begin(), crashed->end(), rank_.world_rank) == crashed->end() &&
+    followed_ = crashed && std::find(crashed->begin(), crashed->end(), number_of(rank_)) == crashed->end() &&
                 !rank_.end && rank_.wait_status >= 0 &&
                 (WTERMSIG(rank_.wait_status) == SIGKILL || WTERMSIG(rank_.wait_status) == SIGTERM);
-    group_.ranks = {rank_.world_rank};
+    group_.ranks = {number_of(rank_)};
     group_.pid = rank_.pid;
     const auto& culprits = view.diagnosis.culprits;
     group_.urgent = std::binary_search(culprits.begin(), culprits.end(), rank_.world_rank);
@@ -362,7 +362,10 @@ std::vector<RankGroup> rank_groups(const JobView& view, CallSites& sites,
       continue;
     }
     RankGroup& group = groups[at->second];
-    if (group.ranks.back() != line.ranks[0] || line.ranks[0] < 0) group.ranks.push_back(line.ranks[0]);
+    // Of one rank there may be several records; before MPI_Init they are in the order of their pids.
+    const auto place = std::lower_bound(group.ranks.begin(), group.ranks.end(), line.ranks[0]);
+    if (place == group.ranks.end() || *place != line.ranks[0] || line.ranks[0] < 0)
+      group.ranks.insert(place, line.ranks[0]);
     group.least_seconds = std::min(group.least_seconds, line.least_seconds);
     group.most_seconds = std::max(group.most_seconds, line.most_seconds);
     group.urgent = group.urgent || line.urgent;

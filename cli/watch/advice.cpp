@@ -61,6 +61,11 @@ std::string advice(const Finding& finding, const JobView& view) {
       if (finding.cause == Cause::exception)
         return "the traceback is in the rank's output; 'python -m mpi4py SCRIPT' ends all ranks when one has an "
                "exception";
+      if (finding.cause == Cause::mpi_error && rank && rank->state == ProcessState::starting)
+        return "the MPI library can't start on " + rank->host +
+               ": look at the transports and devices that it is told to use, and at the limits of memory and of "
+               "/dev/shm "
+               "there";
       if (finding.cause == Cause::mpi_error)
         return "look at the arguments of this call, or of the calls that have begun the requests that it completes; "
                "the error handler of its communicator has ended the job, as MPI_ERRORS_ARE_FATAL does";

@@ -220,8 +220,11 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
       if (finding.cause == Cause::aborted) return who + " called MPI_Abort" + in;
       if (finding.cause == Cause::starting) return who + " ended before MPI_Init, in which the others were";
       const RankSnapshot* const rank = find_rank(view, finding.culprits[0]);
+      const bool starting = rank && rank->state == ProcessState::starting;
       return who + " " + end_text(wait_status(finding, view)) + in +
-             (rank && has_finalized(*rank) ? " after MPI_Finalize" : " before MPI_Finalize");
+             (starting                       ? " in MPI_Init"
+              : rank && has_finalized(*rank) ? " after MPI_Finalize"
+                                             : " before MPI_Finalize");
     }
     case Fault::stopped:
       return who + plural(finding, " is ", " are ") +
@@ -371,7 +374,7 @@ std::vector<RankSnapshot> ranks_with_stacks(const Finding& finding, const std::v
   std::vector<RankSnapshot> chosen;
   for (const RankSnapshot& rank : ranks)
     if (finding.fault != Fault::crash ||
-        (has_left_stack(rank) && std::binary_search(finding.culprits.begin(), finding.culprits.end(), rank.world_rank)))
+        (has_left_stack(rank) && std::binary_search(finding.culprits.begin(), finding.culprits.end(), number_of(rank))))
       chosen.push_back(rank);
   return chosen;
 }

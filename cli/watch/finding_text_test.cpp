@@ -367,6 +367,35 @@ TEST_F(FindingText, RequestsOfACallThatHasFailed) {
   EXPECT_EQ(lines[1], "a request of this call: MPI_Irecv(MPI_COMM_WORLD, from 2 tag 5, 80 B)");
 }
 
+/// Before MPI_Init has returned, a rank has the number that the launcher gave it.
+TEST_F(FindingText, AnErrorInInit) {
+  finding.fault = Fault::crash;
+  finding.cause = Cause::mpi_error;
+  finding.culprits = {1};
+  finding.held_up = {0, 2, 3};
+  finding.confidence = 1;
+  for (RankSnapshot& rank : sample.ranks) {
+    rank.launch_rank = rank.world_rank;
+    rank.launch_size = 4;
+    rank.world_rank = -1;
+    rank.world_size = 0;
+    rank.state = ProcessState::starting;
+    rank.host = "node1";
+    rank.wait_status = SIGKILL;
+  }
+  for (const int rank : {0, 1, 2, 3}) {
+    sample.call(rank, "MPI_Init").communicator = telemetry::no_index;
+    sample.kill(rank);
+  }
+  sample.ranks[1].end =
+      telemetry::EndSnapshot{telemetry::EndKind::mpi_error, 0, 15, "Other MPI error, error stack:\nx\n"};
+  EXPECT_THAT(headline_text(), HasSubstr("rank 1 (pid"));
+  EXPECT_THAT(headline_text(), HasSubstr("was ended by an MPI error in MPI_Init: Other MPI error"));
+  EXPECT_THAT(summary_text(), HasSubstr("3 of 4 ranks were in MPI_Init"));
+  EXPECT_THAT(advice(finding, view()), HasSubstr("can't start on node1"));
+  EXPECT_THAT(finding_text(finding, view(), nullptr, 1, false), HasSubstr("ranks 0,2,3  ended by the launcher"));
+}
+
 /// One function with other arguments, or another function.
 TEST_F(FindingText, CollectiveCallsThatDoNotMatch) {
   finding.fault = Fault::mismatch;

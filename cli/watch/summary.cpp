@@ -35,7 +35,7 @@ const NamedFrame* place_in_program(const JobStacks* stacks, std::int32_t rank) {
 /// "in assemble (mesh.c:212)"; without lines the innermost function of the program itself; else the call after which it
 /// is, "after MPI_Bcast at setup (main.c:8)"; "" if none is known.
 std::string place_text(const RankSnapshot& rank, CallSites& sites, const JobStacks* stacks) {
-  if (const NamedFrame* const frame = place_in_program(stacks, rank.world_rank)) return "in " + frame_text(*frame);
+  if (const NamedFrame* const frame = place_in_program(stacks, number_of(rank))) return "in " + frame_text(*frame);
   const ThreadSnapshot* const thread = leading_thread(rank);
   if (!thread || thread->current || thread->finished.empty()) return "";
   const CallSnapshot& last = thread->finished.back();
@@ -49,7 +49,7 @@ std::string call_at(const RankSnapshot& rank, CallSites& sites, const JobStacks*
   const ThreadSnapshot* const thread = leading_thread(rank);
   if (!thread || !(thread->current || thread->polling)) return "";
   // The stack also shows the line of an interpreted program.
-  const NamedFrame* const frame = thread->tid == rank.pid ? place_in_program(stacks, rank.world_rank) : nullptr;
+  const NamedFrame* const frame = thread->tid == rank.pid ? place_in_program(stacks, number_of(rank)) : nullptr;
   const std::string place = frame && frame->line > 0 ? frame_text(*frame)
                             : thread->current        ? sites.text(rank, thread->current->site)
                                                      : "";
@@ -75,7 +75,7 @@ std::vector<std::pair<std::string, Ranks>> by_call(const Ranks& ranks, const Job
 
 std::string share_text(std::size_t count, const JobView& view) {
   std::int32_t size = 0;
-  for (const RankSnapshot& rank : view.job.ranks) size = std::max(size, rank.world_size);
+  for (const RankSnapshot& rank : view.job.ranks) size = std::max({size, rank.world_size, rank.launch_size});
   return std::to_string(count) + " of " + std::to_string(size) + " ranks";
 }
 
@@ -143,7 +143,7 @@ std::string last_call_text(const Finding& finding, const JobView& view, CallSite
   if (!thread || (!thread->current && thread->finished.empty())) return "";
   const CallSnapshot& call = thread->current ? *thread->current : thread->finished.back();
   const std::string place = sites.text(*rank, call.site);
-  return "Rank " + std::to_string(rank->world_rank) + (thread->current ? " was in " : " had returned from ") +
+  return "Rank " + std::to_string(number_of(*rank)) + (thread->current ? " was in " : " had returned from ") +
          function_name(call.function) + (place.empty() ? "" : " at " + place) + ".";
 }
 

@@ -81,16 +81,15 @@ class Reference {
     return Reference(object_ ? python.PyObject_GetAttrString(object_, name) : nullptr);
   }
   long number() const noexcept { return object_ ? python.PyLong_AsLong(object_) : 0; }
-  /// str(object) in UTF-8 without control characters, except for the ends of lines if they are to be kept; "" after an
-  /// error.
-  std::string text(bool keep_lines = false) const {
+  /// str(object) in UTF-8 without control characters; "" after an error.
+  std::string text() const {
     const Reference string(object_ ? python.PyObject_Str(object_) : nullptr);
     const Reference bytes(string ? python.PyUnicode_AsEncodedString(string.get(), "utf-8", "backslashreplace")
                                  : nullptr);
     const char* const characters = bytes ? python.PyBytes_AsString(bytes.get()) : nullptr;
     std::string result = characters ? characters : "";
     for (char& c : result)
-      if ((static_cast<unsigned char>(c) < ' ' || c == 127) && !(keep_lines && c == '\n')) c = ' ';
+      if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
     return result;
   }
 
@@ -171,16 +170,10 @@ std::string name_of_type(Python::Object* type) {
   return is_short || name.empty() ? name : module + "." + name;
 }
 
-/// The first line of an exception's text, of an MPI error's without ", error stack:".
-std::string first_line(const std::string& text) {
-  const std::size_t begin = std::min(text.find_first_not_of("\n "), text.size());
-  const std::string line = text.substr(begin, text.find('\n', begin) - begin);
-  return line.substr(0, line.find(", error stack:"));
-}
-
 void note_exception(Python::Object* arguments) {
   const std::string name = name_of_type(python.PyTuple_GetItem(arguments, 1));
-  std::string what = first_line(Reference(python.PyObject_Str(python.PyTuple_GetItem(arguments, 2))).text(true));
+  std::string what = Reference(python.PyObject_Str(python.PyTuple_GetItem(arguments, 2))).text();
+  what.resize(std::min(what.find(", error stack:"), what.size()));  // the functions of the MPI library
   constexpr std::size_t most_bytes = 200;
   if (what.size() > most_bytes) {
     std::size_t length = most_bytes;

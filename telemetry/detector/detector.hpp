@@ -143,6 +143,7 @@ class Detector {
   bool preceded(double noted, const RankSnapshot& first) const;
   /// Of the ranks that have noted nothing, the one whose end made the launcher end the others.
   std::optional<Finding> first_end();
+  std::optional<Finding> failed_start() const;
   void find_stopped(std::vector<Finding>& found) const;
   void find_unreachable(std::vector<Finding>& found) const;
   void find_mismatches(const std::vector<CollectiveMismatch>& mismatches, bool certain,

@@ -186,6 +186,7 @@ void Detector::find_crashes(std::vector<Finding>& found) {
   if (crashes_.empty()) {
     std::optional<Finding> crash = noted_end();
     if (!crash) crash = first_end();
+    if (!crash) crash = failed_start();
     if (crash) {
       find_mismatches(mismatches_before(*crash), true, crashes_);
       crashes_.push_back(std::move(*crash));
@@ -292,6 +293,32 @@ std::optional<Finding> Detector::first_end() {
                   [this](std::int32_t number) { return is_killed_after_good_end(*rank(number), ranks_); }))
     crash.confidence = std::min(crash.confidence, 0.6);
   crash.held_up = held_up(crash.culprits, 0);
+  return crash;
+}
+
+/// Of ranks that are all in MPI_Init or have ended there, the first one that has noted an error or a fault, or has
+/// ended by itself: the launcher ends the others.
+std::optional<Finding> Detector::failed_start() const {
+  const RankSnapshot* first = nullptr;
+  const auto is_before = [](const RankSnapshot& a, const RankSnapshot& b) {
+    if (a.has_fault() != b.has_fault()) return a.has_fault();
+    return a.has_fault() ? noted_at(a) < noted_at(b) : a.ended < b.ended;
+  };
+  Finding crash;
+  for (const RankSnapshot& each : ranks_) {
+    if (each.state != ProcessState::starting || each.launch_rank < 0) return std::nullopt;
+    if (each.alive || (!each.has_fault() && !(ended_by_itself(each) && each.wait_status != 0)))
+      crash.held_up.push_back(each.launch_rank);
+    else if (!first || is_before(each, *first))
+      first = &each;
+  }
+  if (!first) return std::nullopt;
+  std::sort(crash.held_up.begin(), crash.held_up.end());
+  crash.fault = Fault::crash;
+  crash.cause = first->has_fault() ? cause_of_end(first->end->kind) : Cause::killed;
+  crash.culprits = {first->launch_rank};
+  crash.since = now_;
+  crash.confidence = first->has_fault() ? 1 : 0.9;
   return crash;
 }
 

@@ -253,6 +253,24 @@ TEST_F(Starting, ALauncherThatDoesNotCount) {
   EXPECT_TRUE(observe(100).empty());
 }
 
+/// Its launcher ends the others.
+TEST_F(Starting, ARankWhoseInitFails) {
+  observe(1);
+  for (RankSnapshot& rank : job.ranks) rank.alive = rank.visible = false, rank.wait_status = 9;
+  note(1, EndKind::mpi_error, 0.1);
+  const auto found = detector.observe({102, job.ranks, true});
+  const Finding failed = expect_one(found, Fault::crash, Ranks{1});
+  EXPECT_EQ(failed.cause, Cause::mpi_error);
+  EXPECT_EQ(failed.held_up, (Ranks{0, 3}));
+}
+
+TEST_F(Starting, ARankThatExitsInInit) {
+  observe(1);
+  job.ranks[2].alive = job.ranks[2].visible = false;
+  job.ranks[2].wait_status = 3 << 8;
+  EXPECT_EQ(expect_one(observe(0.25), Fault::crash, Ranks{3}).cause, Cause::killed);
+}
+
 TEST_F(Starting, ARankThatEndsBeforeInit) {
   observe(1);
   for (RankSnapshot& rank : job.ranks) rank.alive = rank.visible = false;

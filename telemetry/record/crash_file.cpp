@@ -26,7 +26,7 @@ std::size_t write_memory(int file, std::uint64_t from, std::size_t bytes) noexce
 }
 
 std::size_t copy_map(int to) noexcept {
-  const int from = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  const int from = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
   if (from < 0) return 0;
   static char part[4096];  // only the first thread that crashes comes here
   std::size_t copied = 0;

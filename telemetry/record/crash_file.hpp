@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a process that crashes leaves beside its record, so that its stack can be unwound after it has ended: registers
-// and stack of the thread, and the map of its memory. The layout is CrashHeader, the stack, /proc/self/maps, and the
-// text of the frames of an interpreter.
+// and stack of the thread, and the map of its memory. The layout is CrashHeader, the stack, /proc/thread-self/maps, and
+// the text of the frames of an interpreter.
 //
 // Alternatives considered: core files, which users have to allow, which may be larger than the disk, and which batch
 // systems put elsewhere; a tracer, which slows down every process; unwinding in the handler, whose allocations and

@@ -101,16 +101,16 @@ struct RecordHeader {
   std::uint32_t function_hash;   ///< of their names in order; a reader with another table can't name functions
   std::int32_t pid;
   std::uint32_t uid;
-  std::uint64_t process_start;      ///< field 22 of /proc/PID/stat, which tells a process from a later one with its pid
-  char boot_id[40];                 ///< /proc/sys/kernel/random/boot_id
-  std::uint64_t pid_namespace;      ///< inode of /proc/self/ns/pid: pids of other namespaces mean other processes
+  std::uint64_t process_start;  ///< field 22 of /proc/PID/stat, which tells a process from a later one with its pid
+  char boot_id[40];             ///< /proc/sys/kernel/random/boot_id
+  std::uint64_t pid_namespace;  ///< inode of /proc/thread-self/ns/pid: pids of other namespaces mean other processes
   Shared<double> ticks_per_second;  ///< more exact once MPI_Init has returned
   std::uint64_t anchor_ticks;       ///< read at the same time as the two clocks that follow
   std::int64_t anchor_monotonic;    ///< CLOCK_MONOTONIC, nanoseconds
   std::int64_t anchor_realtime;     ///< CLOCK_REALTIME, nanoseconds
   char host[64];
   char job[64];              ///< name of the job's folder
-  char executable[256];      ///< /proc/self/exe
+  char executable[256];      ///< /proc/thread-self/exe
   char abi[12];              ///< "mpich", ...
   std::uint32_t locked;      ///< 1: the process has locked the file (F_OFD_SETLK) until it ends
   char watcher[96];          ///< BESTRIDE_WATCHER: the process that watches the job; "" if none does

@@ -163,7 +163,7 @@ std::uint64_t own_start_time() noexcept { return process_status(getpid()).start_
 
 std::uint64_t own_pid_namespace() noexcept {
   struct stat status {};
-  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+  return stat("/proc/thread-self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
 void read_boot_id(char (&id)[40]) noexcept {

@@ -40,7 +40,7 @@ std::string waiting_channel(int pid, int tid);
 
 /// What identifies this process beyond its pid.
 std::uint64_t own_start_time() noexcept;
-std::uint64_t own_pid_namespace() noexcept;  ///< inode of /proc/self/ns/pid; 0 if not known
+std::uint64_t own_pid_namespace() noexcept;  ///< inode of /proc/thread-self/ns/pid; 0 if not known
 /// Copies /proc/sys/kernel/random/boot_id; "" if not known.
 void read_boot_id(char (&id)[40]) noexcept;
 

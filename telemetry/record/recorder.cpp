@@ -89,7 +89,8 @@ RecordFile* Recorder::open(const char* abi, std::size_t handle_bytes, const char
   header.anchor_realtime = clocks.realtime;
   gethostname(header.host, sizeof header.host - 1);
   copy(header.job, sizeof header.job, job.c_str());
-  if (const ssize_t length = readlink("/proc/self/exe", header.executable, sizeof header.executable - 1); length < 0)
+  if (const ssize_t length = readlink("/proc/thread-self/exe", header.executable, sizeof header.executable - 1);
+      length < 0)
     header.executable[0] = '\0';
   copy(header.abi, sizeof header.abi, abi);
   if (const char* const watcher = std::getenv("BESTRIDE_WATCHER")) copy(header.watcher, sizeof header.watcher, watcher);

@@ -268,6 +268,12 @@ struct RankSnapshot {
   }
 };
 
+/// The rank in MPI_COMM_WORLD; until MPI_Init has returned that of the launcher, by which MPI libraries number; -1: not
+/// known.
+inline std::int32_t number_of(const RankSnapshot& rank) noexcept {
+  return rank.world_rank >= 0 || rank.state != ProcessState::starting ? rank.world_rank : rank.launch_rank;
+}
+
 /// The thread of a rank whose state describes it: the first one that has not ended; null if there is none. The initial
 /// thread of a process stays as a zombie when it ends before others.
 inline const ThreadSnapshot* main_thread(const RankSnapshot& rank) noexcept {

@@ -176,6 +176,23 @@ class Place:
         self.call = f"{self.outer}();"
 
 
+# The initial thread ends before the program does, but after MPI_Init, since UCX reads /proc/self, which shows no more then.
+SECOND_THREAD = """
+static void *second_thread(void *unused) {
+    (void)unused;
+    exit(program());
+}
+
+int main(int argc, char **argv) {
+    pthread_t thread;
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    pthread_create(&thread, NULL, second_thread, NULL);
+    pthread_exit(NULL);
+}
+"""
+
+
 def write(choice, _):  # pylint: disable=too-many-locals,too-many-branches,too-many-statements
     cxx = choice.language == "c++"
     place = Place(choice) if choice.idiom else None
@@ -190,13 +207,14 @@ def write(choice, _):  # pylint: disable=too-many-locals,too-many-branches,too-m
     if place and place.before:
         out.write(place.before)
     inside = {"main": False}
+    program = "program" if choice.in_second_thread else "main"
 
     def hook(language):
         language.out.write(f"usleep({1000 * choice.pace});")
         if place and place.call:
             language.out.write(place.call.replace("return;", "return 1;") if inside["main"] and choice.place == "main" else place.call)
             if choice.place == "main":
-                place.functions.append("main" if inside["main"] else inside["name"])
+                place.functions.append(program if inside["main"] else inside["name"])
 
     translator = C(out, hook)
     for function in choice.tree.body[:-1]:
@@ -204,11 +222,13 @@ def write(choice, _):  # pylint: disable=too-many-locals,too-many-branches,too-m
         translator.function(function.name, function.body)
         out.write("")
     inside["main"] = True
-    out.write("int main(int argc, char **argv) {")
+    out.write("static int program(void) {" if choice.in_second_thread else "int main(int argc, char **argv) {")
     out.depth = 1
     if choice.fault == "late MPI_Init":
         out.write(f'if (atoi(getenv("PMI_RANK")) == {choice.culprit}) {{\n    note_fault({choice.culprit});\n    sleep(1000);\n}}')
-    out.write("MPI_Init(&argc, &argv);\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\nMPI_Comm_size(MPI_COMM_WORLD, &size);")
+    if not choice.in_second_thread:
+        out.write("MPI_Init(&argc, &argv);")
+    out.write("MPI_Comm_rank(MPI_COMM_WORLD, &rank);\nMPI_Comm_size(MPI_COMM_WORLD, &size);")
     out.write(f"n = {choice.n};\nleft = (rank + size - 1) % size;\nright = (rank + 1) % size;")
     if place and place.setup:
         out.write(place.setup)
@@ -219,6 +239,8 @@ def write(choice, _):  # pylint: disable=too-many-locals,too-many-branches,too-m
     out.write("MPI_Finalize();\nreturn 0;")
     out.depth = 0
     out.write("}")
+    if choice.in_second_thread:
+        out.write(SECOND_THREAD.strip("\n"))
     suffix, wrapper = ("cpp", "mpicxx") if cxx else ("c", "mpicc")
     # A function that ends with a call would not be on the stack.
     flags = [choice.optimise, "-fno-optimize-sibling-calls", "-fopenmp", "-pthread", "-w"] + (["-g"] if choice.debug else [])

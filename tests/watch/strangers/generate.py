@@ -47,6 +47,7 @@ class Choice:
         self.step = self.random.randrange(3, 14)
         self.through_module = self.random.random() < 0.4  # python -m mpi4py
         self.numpy = self.random.random() < 0.5 and numpy
+        self.in_second_thread = self.language in ("c", "c++") and self.fault != "late MPI_Init" and random.Random(f"{seed} thread").random() < 0.15
         self.place, self.expectation, self.pattern, self.tree, self.culprit = "main", None, "", None, 0
         self.choose_pattern()
         used = {node.func.id for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
@@ -108,7 +109,7 @@ def generate(seed, folder, languages=("c", "c++", "fortran", "python"), python=s
     classes, expectation, debug = choice.classes, choice.expectation, choice.debug or choice.language == "python"
     # A fault in communication shows where ranks wait, and a function without debugging information may have been inlined.
     if expectation or not debug and choice.optimise != "-O0":
-        functions = [*dict.fromkeys([*functions, "main"])]
+        functions = [*dict.fromkeys([*functions, *(("program", "second_thread") if choice.in_second_thread else ("main",))])]
     else:
         functions = functions[:1]
     program = {
