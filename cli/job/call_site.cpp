@@ -31,6 +31,12 @@ std::string hexadecimal(std::uint64_t number) {
 
 }  // namespace
 
+bool CallSites::is_of_interpreter(const Place& place) {
+  const std::string& function = place.location.function;
+  return function.starts_with("__pyx_") || function.starts_with("PyMPI_") || place.module.starts_with("python3") ||
+         place.module.starts_with("libpython3");
+}
+
 CallSites::Place CallSites::place(const RankSnapshot& rank, std::uint32_t index) {
   if (index >= rank.sites.size()) return {};
   const SiteSnapshot& site = rank.sites[index];
@@ -68,10 +74,7 @@ CallSites::Place CallSites::place(const RankSnapshot& rank, const FrameSnapshot&
 std::string CallSites::text(const RankSnapshot& rank, std::uint32_t site) {
   const Place found = place(rank, site);
   const SourceLocation& location = found.location;
-  // Functions of Cython and of the interpreter say less than the name of the MPI function.
-  if (found.module.empty() || location.function.starts_with("__pyx_") || found.module.starts_with("python3") ||
-      found.module.starts_with("libpython3"))
-    return "";
+  if (found.module.empty() || is_of_interpreter(found)) return "";
   const std::string line = location.file.empty()
                                ? ""
                                : file_name(location.file) + (location.line ? ":" + std::to_string(location.line) : "");

@@ -20,8 +20,10 @@ class CallSites {
     std::uint64_t address = 0;
   };
   Place place(const RankSnapshot& rank, std::uint32_t site);
-  /// "solve (solver.f90:88)"; "solver+0x1a2b" if the source line is not known; "" if the site is not recorded, or in
-  /// a module that Cython has made.
+  /// In CPython, or in a function of mpi4py, which says less than the name of the MPI function.
+  static bool is_of_interpreter(const Place& place);
+  /// "solve (solver.f90:88)"; "solver+0x1a2b" if the source line is not known; "" if the site is not recorded, or
+  /// is_of_interpreter().
   std::string text(const RankSnapshot& rank, std::uint32_t site);
   /// Why some places have no source line, one line each.
   const std::set<std::string>& problems() const noexcept { return problems_; }

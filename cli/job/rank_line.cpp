@@ -32,7 +32,9 @@ std::string origin_text(const RankSnapshot& rank, const CommunicatorSnapshot& of
   const CallSites::Place place = sites.place(rank, of.site);
   const SourceLocation& at = place.location;
   const std::string file = at.file.substr(at.file.rfind('/') + 1);
-  const std::string where = at.line > 0 ? file + ":" + std::to_string(at.line) : at.function;
+  const std::string where = CallSites::is_of_interpreter(place) ? ""
+                            : at.line > 0                       ? file + ":" + std::to_string(at.line)
+                                                                : at.function;
   return text + (where.empty() ? "" : " at " + where);
 }
 
