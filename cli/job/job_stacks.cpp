@@ -2,6 +2,7 @@
 #include "cli/job/job_stacks.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -131,7 +132,9 @@ JobStacks merge_host_stacks(const std::vector<HostStacks>& hosts) {
   JobStacks result;
   std::vector<RankStack> stacks;
   for (const HostStacks& host : hosts) {
-    stacks.insert(stacks.end(), host.stacks.begin(), host.stacks.end());
+    // Of a process that ends meanwhile, all frames may be those of libraries, which are left out.
+    std::copy_if(host.stacks.begin(), host.stacks.end(), std::back_inserter(stacks),
+                 [](const RankStack& stack) { return !stack.frames.empty(); });
     result.failures.insert(result.failures.end(), host.failures.begin(), host.failures.end());
     result.cut.insert(result.cut.end(), host.cut.begin(), host.cut.end());
     result.longest_stop = std::max(result.longest_stop, host.longest_stop);

@@ -439,6 +439,17 @@ TEST_F(FindingText, WhatIsOverIsNamed) {
             "the job goes on: the communication hang of rank 1 (pid 101 on ), reported above, lasted 12.0 s");
 }
 
+/// As of a process that ends while its stacks are taken.
+TEST(HostStacksOfRanks, AStackWithoutFramesIsLeftOut) {
+  HostStacks host;
+  host.stacks.push_back({0, "", false, {}});
+  host.stacks.push_back({1, "", false, {own("solve", 12)}});
+  const JobStacks stacks = merge_host_stacks({host});
+  EXPECT_EQ(stacks.places.count(0), 0u);
+  EXPECT_EQ(stacks.places.at(1).line, 12);
+  EXPECT_THAT(stacks.called_back, IsEmpty());
+}
+
 TEST(HostStacksOfRanks, OneThatHasEndedIsNoFailure) {
   if (!stacks_available()) GTEST_SKIP() << "no libdw in this build";
   telemetry::SampleJob sample(2);

@@ -2,6 +2,7 @@
 #include "interpose/device/mpi_errors.hpp"
 
 #include "base/message.hpp"
+#include "interpose/mpi/noted_error.hpp"
 #include "interpose/objects/runtime.hpp"
 #include "kernels/cuda/driver/driver.hpp"
 
@@ -17,7 +18,9 @@ void report_transfer_failure(const Error& why) noexcept {
 }
 
 int raise_error(MPI_Comm comm, int error) {
-  if (!runtime().ended()) real.Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, error);
+  if (runtime().ended()) return error;
+  const NotedError noted(error);
+  real.Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_WORLD, error);
   return error;
 }
 

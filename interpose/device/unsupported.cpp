@@ -5,6 +5,7 @@
 
 #include "base/message.hpp"
 #include "interpose/mpi/functions.hpp"
+#include "interpose/mpi/noted_error.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -59,6 +60,7 @@ int error_code_of(DeviceError device_error) noexcept {
 int raise_device_error(MPI_Comm comm, DeviceError device_error, const std::string& cause) {
   say(device_error, cause);
   const int code = error_code_of(device_error);
+  const NotedError noted(code);
   real.Comm_call_errhandler(comm, code);
   return code;
 }
@@ -66,6 +68,7 @@ int raise_device_error(MPI_Comm comm, DeviceError device_error, const std::strin
 int raise_device_error_on_window(MPI_Win window, DeviceError device_error, const std::string& cause) {
   say(device_error, cause);
   const int code = error_code_of(device_error);
+  const NotedError noted(code);
   if (real.Win_call_errhandler) real.Win_call_errhandler(window, code);
   return code;
 }
@@ -73,6 +76,7 @@ int raise_device_error_on_window(MPI_Win window, DeviceError device_error, const
 int raise_device_error_on_file(MPI_File file, DeviceError device_error, const std::string& cause) {
   say(device_error, cause);
   const int code = error_code_of(device_error);
+  const NotedError noted(code);
   if (real.File_call_errhandler) real.File_call_errhandler(file, code);
   return code;
 }

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "interpose/mpi/noted_error.hpp"
 #include "interpose/recording/affected_objects.hpp"
 #include "interpose/recording/error_notes.hpp"
 #include "interpose/recording/polled_objects.hpp"
@@ -111,16 +112,19 @@ struct RecordingEntry<Result(Arguments...)> {
   static Result call_by_pmpi_name(Arguments... arguments) {
     if constexpr (begins_recording(kind)) Recording::begin();
     ThreadRecorder& thread = *Recorder::get().attach_thread();
-    if (is_inside(thread, __builtin_dwarf_cfa())) return below->pmpi(arguments...);
+    if (is_inside<kind>(thread, __builtin_dwarf_cfa())) return below->pmpi(arguments...);
     thread.gate = ThreadRecorder::by_pmpi_name;
     return call<below, function, kind, at>(arguments...);
   }
 
  private:
-  /// True if the thread is in a recorded call, or is not recorded. `frame`: of the new call.
+  /// True if the thread is in a recorded call, or is not recorded. `frame`: of the new call. MPI_Abort ends the call in
+  /// which it is made, by an operation of MPI_Op_create for example; by an error handler, the error says more.
+  template <RecordKind kind>
   static bool is_inside(ThreadRecorder& thread, const void* frame) noexcept {
     if ((thread.gate & ThreadRecorder::inside) == 0) return false;
-    if (!has_left_error_handler(frame)) return true;
+    const bool ends_call = kind == RecordKind::abort && thread.record && thread.call && !NotedError::exists();
+    if (!ends_call && !has_left_error_handler(frame)) return true;
     thread.abandon();
     return false;
   }
@@ -138,7 +142,7 @@ struct RecordingEntry<Result(Arguments...)> {
     Pointer next = below->mpi;
     if (thread->gate != 0) [[unlikely]] {
       thread = Recorder::get().attach_thread();
-      if (is_inside(*thread, caller.frame)) return next(arguments...);
+      if (is_inside<kind>(*thread, caller.frame)) return next(arguments...);
       if (thread->gate & ThreadRecorder::by_pmpi_name) next = below->pmpi;
       thread->gate = 0;
     }

@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
 #include "interpose/mpi/functions.hpp"
 #include "interpose/mpi/imports.hpp"
-#include "telemetry/record/end_notes.hpp"
+#include "interpose/mpi/noted_error.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -29,32 +28,22 @@ thread_local constinit bool quiet __attribute__((tls_model("initial-exec"))) = f
 /// The frame from which an error handler may be called now; null: none.
 thread_local constinit const void* handler_frame __attribute__((tls_model("initial-exec"))) = nullptr;
 
-void note_error(int error) noexcept {
-  char text[MPI_MAX_ERROR_STRING + 1] = "";
-  int length = 0, error_class = MPI_ERR_UNKNOWN;
-  real.Error_class(error, &error_class);
-  if (real.Error_string(error, text, &length) != MPI_SUCCESS) length = 0;
-  note_end(EndKind::mpi_error, error_class, std::string_view(text, static_cast<std::size_t>(length)));
-}
-
 template <std::size_t which>
 int return_error(void* object, const char* function, int error) {
   if (quiet) return error;
   const auto original = reinterpret_cast<ReturnError*>(originals[which]);
   if (std::exchange(noting, true)) return original(object, function, error);
-  note_error(error);
   // An error handler may leave this by longjmp(); the note is then not of the thread's current call.
+  const NotedError noted(error);
   noting = false;
   struct Handling {
     explicit Handling(const void* frame) noexcept { handler_frame = frame; }
     ~Handling() { handler_frame = nullptr; }
   };
-  const int result = [&](const void* frame) {
+  return [&](const void* frame) {
     const Handling handling(frame);  // also until an exception leaves this
     return original(object, function, error);
   }(__builtin_dwarf_cfa());
-  withdraw_end(EndKind::mpi_error);
-  return result;
 }
 
 template <std::size_t... which>
@@ -69,12 +58,15 @@ QuietGroupErrors::QuietGroupErrors() noexcept { quiet = originals[0] != nullptr;
 QuietGroupErrors::~QuietGroupErrors() { quiet = false; }
 QuietGroupErrors::operator bool() const noexcept { return quiet; }
 
-void note_mpi_errors() noexcept { replace_all(std::make_index_sequence<count>()); }
+void note_mpi_errors() noexcept {
+  NotedError::enable();
+  replace_all(std::make_index_sequence<count>());
+}
 
 bool has_left_error_handler(const void* frame) noexcept {
   if (!handler_frame || std::less<>()(frame, handler_frame)) return false;  // stacks grow downwards
   handler_frame = nullptr;
-  withdraw_end(EndKind::mpi_error);
+  NotedError::forget();
   return true;
 }
 

@@ -57,7 +57,7 @@ IDIOMS = {
     "exception": Idiom(CRASH, cxx="throw std::runtime_error(\"negative volume\"); @", py="raise ValueError(\"negative volume\") @", no_place={"thread", "atexit"}),
     "missing key": Idiom(CRASH, cxx="std::map<int, int> owners;\nowners.at({step}) = 1; @", py="owners = {}\nowners[{step}] += 1 @", no_place={"thread", "atexit"}),
     "None": Idiom(CRASH, py="mesh = None\nmesh.refine() @", no_place={"thread", "atexit"}),
-    "MPI_Abort": Idiom(CRASH, c="MPI_Abort(MPI_COMM_WORLD, 3); @", f="call MPI_Abort(MPI_COMM_WORLD, 3, ierr) @", py="MPI.COMM_WORLD.Abort(3) @", no_place={"thread", "atexit", "op", "openmp"}),
+    "MPI_Abort": Idiom(CRASH, c="MPI_Abort(MPI_COMM_WORLD, 3); @", f="call MPI_Abort(MPI_COMM_WORLD, 3, ierr) @", py="MPI.COMM_WORLD.Abort(3) @", no_place={"thread", "atexit", "openmp"}),
     "killed": Idiom(CRASH, place=False, c="kill(getpid(), SIGKILL); @", f="call kill(getpid(), 9) @", py="import os\nos.kill(os.getpid(), 9) @"),
     "terminated": Idiom(CRASH, place=False, c="kill(getpid(), SIGTERM); @\npause(); @", f="call kill(getpid(), 15) @", py="import os\nos.kill(os.getpid(), 15) @", no_place={"atexit"}),
     "stopped": Idiom({"stopped"}, place=False, c="kill(getpid(), SIGSTOP); @", f="call kill(getpid(), 19) @", py="import os\nos.kill(os.getpid(), 19) @"),
