@@ -57,7 +57,7 @@ class Choice:
             self.choose_place()
         self.n = 60000 if self.expectation and self.expectation.big else self.random.choice((8, 100, 500))
         if self.fault == "wrong_count" and random.Random(f"{seed} size").random() < 0.5:
-            self.n = 25000  # Bestride carries such collective calls out, and reports the error
+            self.n = 12000  # Bestride carries such collective calls out, and reports the error
         self.pace = self.expectation.pace if self.expectation and self.expectation.pace else self.random.choice((2, 10, 30))
 
     def choose_pattern(self):
