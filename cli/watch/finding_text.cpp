@@ -273,9 +273,13 @@ std::string working_text(const Finding& finding, const JobView& view, double sec
            ", and none waits for another: " + subject(finding, view) + " " +
            verb(finding.cause, finding.culprits.size() == 1) + outside(finding.cause) + wait_calls(finding, view) +
            "; this may be " + plural(finding, "its", "their") + " work";
-  if (finding.fault == Fault::deadlock || finding.fault == Fault::unmatched_message || finding.fault == Fault::mismatch)
-    return ranks_text(finding.cycle) + " wait for each other for " + seconds_text(seconds) +
+  if (finding.fault == Fault::deadlock || finding.fault == Fault::unmatched_message ||
+      finding.fault == Fault::mismatch) {
+    std::vector<std::int32_t> ranks = finding.cycle;
+    std::sort(ranks.begin(), ranks.end());
+    return ranks_text(ranks) + " wait for each other for " + seconds_text(seconds) +
            ", but poll, or have other threads that may call MPI; this may be their work";
+  }
   if (finding.fault == Fault::starvation)
     return subject(finding, view) + plural(finding, " makes", " make") + " other calls for " + seconds_text(seconds) +
            " while " + ranks_text(finding.held_up) + (finding.held_up.size() == 1 ? " waits" : " wait") +

@@ -71,6 +71,7 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
         .member("wanted", finding.tags->wanted)
         .member("other_communicator", finding.tags->other_communicator)
         .member("left_out", finding.tags->left_out)
+        .member("by_receiver", finding.tags->by_receiver)
         .close_object();
   if (finding.wrong_peer)
     json.key("wrong_peer")

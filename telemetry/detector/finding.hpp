@@ -60,6 +60,7 @@ struct TagMismatch {
   std::int32_t sent = 0, wanted = 0;
   bool other_communicator = false;
   bool left_out = false;
+  bool by_receiver = false;  ///< by the tags of the messages before, it is the receiver that names a wrong one
 };
 
 /// A rank waits for a message that was sent to another rank, or that another rank than the one it names has sent. Ranks

@@ -2,6 +2,7 @@
 #include "telemetry/detector/unmatched.hpp"
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ constexpr std::size_t last_calls = 16;
 
 /// Messages that a rank must have received from another one before they count as usual.
 constexpr std::int64_t usual_messages = 2;
+/// The same of their tags.
+constexpr std::size_t usual_tags = 3;
 
 std::uint64_t uid_of(const RankSnapshot& rank, std::uint32_t communicator) {
   const CommunicatorSnapshot* const known = rank.communicator(communicator);
@@ -199,6 +202,18 @@ class Sections {
   std::span<const CallSnapshot> calls_;
 };
 
+/// Tags of earlier messages: which of two is the wrong one for the next message. If each message had a tag of its own,
+/// the one that occurred before; else the one that did not.
+bool is_less_usual(const std::vector<std::int32_t>& tags, std::int32_t tag, std::int32_t than) {
+  if (tags.size() < usual_tags) return false;
+  std::vector<std::int32_t> different = tags;
+  std::sort(different.begin(), different.end());
+  different.erase(std::unique(different.begin(), different.end()), different.end());
+  const bool each_its_own = different.size() == tags.size();
+  const auto occurs = [&](std::int32_t each) { return std::binary_search(different.begin(), different.end(), each); };
+  return each_its_own ? occurs(tag) && !occurs(than) : !occurs(tag) && occurs(than);
+}
+
 }  // namespace
 
 Receives::Receives(const RankSnapshot& receiver) : receiver_(receiver) {
@@ -224,6 +239,19 @@ bool Receives::has_taken(std::uint64_t uid, std::int32_t from, std::int32_t tag)
     for (const std::int32_t with : {tag, any_tag})
       if (posted_->count({uid, peer, with}) != 0) return true;
   return false;
+}
+
+std::vector<std::int32_t> Receives::tags_from(const RankSnapshot& sender, std::uint64_t uid) const {
+  std::vector<std::int32_t> tags;
+  const std::int32_t from = rank_in(sender, uid, receiver_);
+  for (const ThreadSnapshot& thread : receiver_.threads)
+    for (const CallSnapshot& call : thread.finished)
+      each_message(call, [&](const Message& message) {
+        if (message.kind == CallKind::receive && !is_probe(message.function) && message.peer == from &&
+            message.tag >= 0 && uid_of(receiver_, message.communicator) == uid)
+          tags.push_back(message.tag);
+      });
+  return tags;
 }
 
 std::int64_t Receives::missing_from(const RankSnapshot& sender) const {
@@ -252,23 +280,37 @@ std::optional<TagMismatch> Receives::find_mismatch(const RankSnapshot& sender, b
   };
   if (std::none_of(awaited_.begin(), awaited_.end(), is_from)) return std::nullopt;
   const std::int64_t missing = missing_from(sender);
-  // Messages to the receiver for which it has posted no receive.
-  std::vector<Message> present, past;  // the newest first
-  const auto add_to = [&](std::vector<Message>& messages) {
-    return [&](const Message& sent) {
-      const std::uint64_t uid = uid_of(sender, sent.communicator);
-      if (sent.kind == CallKind::send && uid != 0 && sent.peer == rank_in(receiver_, uid, sender) &&
-          !has_taken(uid, rank_in(sender, uid, receiver_), sent.tag))
-        messages.push_back(sent);
-    };
+  const auto awaits_new_tag = [&](std::uint64_t uid) {
+    const std::vector<std::int32_t> tags = tags_from(sender, uid);
+    return tags.size() >= usual_tags && std::any_of(awaited_.begin(), awaited_.end(), [&](const Awaited& awaited) {
+             return awaited.uid == uid && awaited.tag >= 0 && is_from(awaited) &&
+                    std::find(tags.begin(), tags.end(), awaited.tag) == tags.end();
+           });
   };
-  for (const ThreadSnapshot& thread : sender.threads)
-    if (thread.current) each_message(*thread.current, add_to(present));
-  for (const ThreadSnapshot& thread : sender.threads) {
-    const std::size_t count = thread.finished.size();
-    const std::size_t calls = missing == 0 ? 0 : missing > 0 ? count : std::min(count, last_calls);
-    for (std::size_t i = count; i > count - calls; --i) each_message(thread.finished[i - 1], add_to(past));
-  }
+  std::map<std::uint64_t, bool> new_tags;  // by communicator
+  // Messages to the receiver for which it has posted no receive, else, `also_usual`, those with tags that it has
+  // received before.
+  std::vector<Message> present, past;  // the newest first
+  const auto collect = [&](bool also_usual) {
+    const auto add_to = [&, also_usual](std::vector<Message>& messages) {
+      return [&, also_usual](const Message& sent) {
+        const std::uint64_t uid = uid_of(sender, sent.communicator);
+        if (sent.kind != CallKind::send || uid == 0 || sent.peer != rank_in(receiver_, uid, sender)) return;
+        if (also_usual && new_tags.count(uid) == 0) new_tags[uid] = awaits_new_tag(uid);
+        if (also_usual ? new_tags[uid] : !has_taken(uid, rank_in(sender, uid, receiver_), sent.tag))
+          messages.push_back(sent);
+      };
+    };
+    for (const ThreadSnapshot& thread : sender.threads)
+      if (thread.current) each_message(*thread.current, add_to(present));
+    for (const ThreadSnapshot& thread : sender.threads) {
+      const std::size_t count = thread.finished.size();
+      const std::size_t calls = missing == 0 ? 0 : missing > 0 ? count : std::min(count, last_calls);
+      for (std::size_t i = count; i > count - calls; --i) each_message(thread.finished[i - 1], add_to(past));
+    }
+  };
+  collect(false);
+  if (missing > 0 && present.empty() && past.empty()) collect(true);
   // More than are missing have been received by calls whose envelope is not known.
   if (missing > 0 && past.size() > static_cast<std::size_t>(missing)) past.resize(static_cast<std::size_t>(missing));
   std::vector<Message> sends = present;
@@ -289,7 +331,9 @@ std::optional<TagMismatch> Receives::find_mismatch(const RankSnapshot& sender, b
       if (fit <= best_fit) continue;
       best_fit = fit;
       best = TagMismatch{sender.world_rank, receiver_.world_rank, sent.tag, awaited.tag, !same};
-      best->left_out = same && std::any_of(sender.threads.begin(), sender.threads.end(), [&](const auto& thread) {
+      best->by_receiver = same && is_less_usual(tags_from(sender, uid), awaited.tag, sent.tag);
+      best->left_out = same && !best->by_receiver &&
+                       std::any_of(sender.threads.begin(), sender.threads.end(), [&](const auto& thread) {
                          return has_left_out(thread, sent.communicator, sent.peer, sent.tag, awaited.tag);
                        });
     }

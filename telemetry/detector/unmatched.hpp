@@ -29,8 +29,9 @@ class Receives {
   /// A message of `sender` for which the receiver has posted no receive, while it waits for one from `sender` with
   /// another tag on that communicator, or, with `any_communicator`, with that tag on another one. Of several, one of
   /// the amount that the receiver expects, and of those the oldest one; the newest one if it is not known how many of
-  /// the messages were received. Empty if there is none that is known. `left_out` is set if the other messages of the
-  /// sender, to and from any rank, show that it has not sent the awaited one and gone on.
+  /// the messages were received. If the receiver awaits a tag that it has never received from `sender`, also one with a
+  /// tag for which it has posted receives before. Empty if there is none that is known. `left_out` is set if the other
+  /// messages of the sender, to and from any rank, show that it has not sent the awaited one and gone on.
   std::optional<TagMismatch> find_mismatch(const RankSnapshot& sender, bool any_communicator);
 
   /// The receiver waits for a message of `sender`. Not empty if it has received messages of `sender` before, and
@@ -52,6 +53,8 @@ class Receives {
   };
   void find_posted();
   bool has_taken(std::uint64_t uid, std::int32_t from, std::int32_t tag);
+  /// The tags of the receives from `sender` on a communicator that are complete, as far as the snapshot shows.
+  std::vector<std::int32_t> tags_from(const RankSnapshot& sender, std::uint64_t uid) const;
   /// The messages of `sender` that were not received yet; -1: not known, some calls are not counted by peer.
   std::int64_t missing_from(const RankSnapshot& sender) const;
   /// Receives from `sender` that are posted and not complete.

@@ -375,7 +375,7 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
     finding.confidence = 0.8;  // or the ranks are in different phases, with other partners
   } else if (finding.tags) {
     finding.fault = Fault::unmatched_message;
-    finding.culprits = {finding.tags->from};
+    finding.culprits = {finding.tags->by_receiver ? finding.tags->to : finding.tags->from};
     // The tags also differ if the ranks are in different phases for another reason.
     finding.confidence = finding.tags->left_out ? 0.8 : 0.7;
   } else if (!contradictions.empty()) {

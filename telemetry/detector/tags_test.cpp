@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which side of a message names the wrong tag.
+#include "telemetry/detector/detection_fixture.hpp"
+
+using namespace bestride;
+
+namespace {
+
+/// In each step, rank 0 sends to rank 1, which answers. In the last one, both wait.
+class Tags : public Detection {
+ protected:
+  template <class TagOf>
+  void steps(TagOf tag_of, std::int32_t awaited) {
+    constexpr int count = 5;
+    for (int step = 0; step < count; ++step) {
+      finished(0, "MPI_Send", 1, tag_of(step));
+      finished(1, "MPI_Recv", 0, tag_of(step));
+      finished(1, "MPI_Send", 0, tag_of(step));
+      finished(0, "MPI_Recv", 1, tag_of(step));
+    }
+    finished(0, "MPI_Send", 1, tag_of(count));
+    job.ranks[0].peers.push_back({no_index, 1, count + 1, 0, count, 0});
+    job.ranks[1].peers.push_back({no_index, 0, count, 0, count, 0});
+    job.call(0, "MPI_Recv", 1).tag = tag_of(count);
+    job.call(1, "MPI_Recv", 0).tag = awaited;
+  }
+  static std::int32_t constant(int) { return 100; }
+  static std::int32_t growing(int step) { return 100 + step; }
+};
+
+TEST_F(Tags, AReceiverThatNamesOneThatItHasNeverUsed) {
+  steps(constant, 10);
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{1});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 100);
+  EXPECT_EQ(found.tags->wanted, 10);
+}
+
+TEST_F(Tags, AReceiverThatNamesOneOfAnEarlierStep) {
+  steps(growing, 104);
+  expect_one(observe(2), Fault::unmatched_message, Ranks{1});
+}
+
+/// Its receiver goes on as before.
+TEST_F(Tags, ASenderThatNamesAnotherOne) {
+  steps([](int step) { return step == 5 ? 10 : 100; }, 100);
+  expect_one(observe(2), Fault::unmatched_message, Ranks{0});
+}
+
+/// It has received both before, so the message may be meant for a later receive.
+TEST_F(Tags, BothAreUsual) {
+  for (int i = 0; i < 3; ++i) finished(1, "MPI_Recv", 0, 10);
+  steps(constant, 10);
+  expect_one(observe(2), Fault::deadlock, (Ranks{0, 1}));
+}
+
+}  // namespace
