@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <string_view>
 
 namespace bestride {
 
@@ -12,5 +13,11 @@ int launcher_local_rank() noexcept;
 /// The number of ranks in MPI_COMM_WORLD in the same way, or 0. Known: Hydra (PMI_SIZE), Open MPI
 /// (OMPI_COMM_WORLD_SIZE), Slurm (SLURM_STEP_NUM_TASKS).
 int launcher_size() noexcept;
+
+/// launcher_rank() of another process. `environment`: as in /proc/PID/environ, "NAME=value" with '\0' after each.
+int launcher_rank_in(std::string_view environment) noexcept;
+/// The number of ranks of its MPI_COMM_WORLD on its host, or 0. Known: Hydra (MPI_LOCALNRANKS), Open MPI
+/// (OMPI_COMM_WORLD_LOCAL_SIZE), Slurm if the step has one node (SLURM_STEP_NUM_NODES).
+int launcher_local_size_in(std::string_view environment) noexcept;
 
 }  // namespace bestride

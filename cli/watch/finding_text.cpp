@@ -218,7 +218,8 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
         return who + plural(finding, " was", " were") + " ended by an MPI error in " + call_of(finding, view) +
                (place.empty() ? "" : ", called in " + place) + ": " + error_text(*end);
       if (finding.cause == Cause::aborted) return who + " called MPI_Abort" + in;
-      if (finding.cause == Cause::starting) return who + " ended before MPI_Init, in which the others were";
+      if (finding.cause == Cause::starting)
+        return who + " ended before MPI_Init, in which the others " + (finding.without_process ? "are" : "were");
       const RankSnapshot* const rank = find_rank(view, finding.culprits[0]);
       const bool starting = rank && rank->state == ProcessState::starting;
       return who + " " + end_text(wait_status(finding, view)) + in +
@@ -230,7 +231,7 @@ std::string headline(const Finding& finding, const JobView& view, const JobStack
       return who + plural(finding, " is ", " are ") +
              (finding.cause == Cause::traced ? "held by a debugger" : "stopped by a signal");
     case Fault::mismatch: return mismatch_headline(finding, view, who);
-    case Fault::unmatched_message: return unmatched_headline(finding, who);
+    case Fault::unmatched_message: return unmatched_headline(finding, view, who);
     case Fault::deadlock: return deadlock_headline(finding, view);
     case Fault::computation_hang:
       if (finding.cause == Cause::starting)
@@ -277,8 +278,10 @@ std::string working_text(const Finding& finding, const JobView& view, double sec
       finding.fault == Fault::mismatch) {
     std::vector<std::int32_t> ranks = finding.cycle;
     std::sort(ranks.begin(), ranks.end());
+    const bool is_explained = finding.tags || finding.wrong_peer || finding.omitted;
     return ranks_text(ranks) + " wait for each other for " + seconds_text(seconds) +
-           ", but poll, or have other threads that may call MPI; this may be their work";
+           ", but poll, or have other threads that may call MPI; this may be their work" +
+           (is_explained ? ", although " + headline(finding, view, nullptr) : "");
   }
   if (finding.fault == Fault::starvation)
     return subject(finding, view) + plural(finding, " makes", " make") + " other calls for " + seconds_text(seconds) +
@@ -315,7 +318,11 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   for (std::string& text : mismatch_evidence(finding, view)) lines.push_back(std::move(text));
   if ((finding.fault == Fault::unmatched_message || finding.epoch || finding.omitted) && !finding.cycle.empty())
     lines.push_back("ranks wait for each other: " + cycle_text(finding.cycle));
-  if (finding.omitted)
+  if (finding.omitted && finding.omitted->witness >= 0)
+    lines.push_back("rank " + std::to_string(finding.omitted->witness) + " has come to the same call as rank " +
+                    std::to_string(finding.omitted->by) + ", and has made " + function_name(finding.omitted->function) +
+                    " #" + std::to_string(finding.omitted->ordinal) + " before");
+  else if (finding.omitted)
     lines.push_back("rank " + std::to_string(finding.omitted->by) + " has begun " +
                     std::to_string(finding.omitted->since) + (finding.omitted->receives ? " receives" : " sends") +
                     " since its last " + function_name(finding.omitted->function) + ", before between two of them " +
@@ -354,7 +361,11 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   }
   if (finding.fault != Fault::crash)
     for (std::string& text : open_requests(finding, view)) lines.push_back(std::move(text));
-  if (finding.cause == Cause::starting) lines.push_back("it has no record: it may be on a host that is not watched");
+  if (finding.without_process)
+    lines.push_back("all ranks were started on this host, and no process has " +
+                    std::string(plural(finding, "this rank", "these ranks")) + " any more");
+  else if (finding.cause == Cause::starting && finding.confidence < 0.9)
+    lines.push_back("it has no record: it may be on a host that is not watched");
   if (finding.fault == Fault::crash && finding.cause == Cause::killed && wait_status(finding, view) < 0 &&
       !noted(finding, view, EndKind::signal))
     lines.push_back("how it ended is known to the launcher only, which reports it");

@@ -479,6 +479,39 @@ TEST_F(FindingText, AMessageOfWhichOneEndNamesTheWrongRank) {
   EXPECT_EQ(headline_text(), "rank 2 waits for a message from rank 3, but rank 1 has sent it one with tag 9");
 }
 
+/// The ranks may go on by themselves, but what they wait for looks wrong.
+TEST_F(FindingText, ARankThatPollsForAnotherTag) {
+  finding.fault = Fault::unmatched_message;
+  finding.culprits = {1};
+  finding.cycle = {2, 1};
+  EXPECT_THAT(working_text(finding, view(), 4), testing::EndsWith("this may be their work"));
+  finding.tags = TagMismatch{.from = 1, .to = 2, .sent = 4, .wanted = 3};
+  EXPECT_THAT(working_text(finding, view(), 4),
+              testing::EndsWith("this may be their work, although rank 1 sent rank 2 a message with tag 4, but rank 2 "
+                                "waits for tag 3"));
+}
+
+TEST_F(FindingText, ARankThatEndsBeforeItsFirstCall) {
+  sample.ranks.erase(sample.ranks.begin() + 2);
+  for (RankSnapshot& rank : sample.ranks) {
+    rank.launch_rank = rank.world_rank;
+    rank.launch_size = 4;
+    rank.world_rank = -1;
+    rank.state = ProcessState::starting;
+    rank.threads[0].in_mpi = true;
+    rank.threads[0].current = telemetry::CallSnapshot{};
+    rank.threads[0].current->function = telemetry::number_of("MPI_Init");
+  }
+  finding.fault = Fault::crash;
+  finding.cause = Cause::starting;
+  finding.without_process = true;
+  finding.culprits = {2};
+  finding.held_up = {0, 1, 3};
+  EXPECT_EQ(headline_text(), "rank 2 ended before MPI_Init, in which the others are");
+  EXPECT_EQ(summary_text(), "3 of 4 ranks wait in MPI_Init.");
+  EXPECT_THAT(evidence(finding, view()), testing::Contains(HasSubstr("no process has this rank any more")));
+}
+
 TEST_F(FindingText, AProbeOfARankForWhichOthersWaitInACollectiveCall) {
   finding.fault = Fault::unmatched_message;
   finding.alone = true;

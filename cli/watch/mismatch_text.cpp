@@ -111,9 +111,9 @@ std::string mismatch_headline(const Finding& finding, const JobView& view, const
            std::to_string(finding.epoch->waiter) + ", which waits in " + function_name(finding.epoch->waits_in) +
            " on " + communicator_text(view, finding.epoch->window);
   if (finding.omitted)
-    return who + " has left out " + function_name(finding.omitted->function) + " #" +
+    return who + plural(finding, " has", " have") + " left out " + function_name(finding.omitted->function) + " #" +
            std::to_string(finding.omitted->ordinal) + " on " + communicator_text(view, finding.omitted->communicator) +
-           ", in which others wait for it";
+           ", in which others wait for " + plural(finding, "it", "them");
   if (!finding.mismatch->pairs.empty())
     return "different amounts in " + function_name(finding.mismatch->variants[0].function) + " #" +
            std::to_string(finding.mismatch->ordinal) + " on " +

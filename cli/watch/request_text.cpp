@@ -52,6 +52,7 @@ std::uint64_t longer_message(const RankSnapshot& sender, const CommunicatorSnaps
 std::vector<std::string> open_requests(const telemetry::Finding& finding, const JobView& view) {
   std::vector<std::string> lines;
   const Members members(view.job.ranks);
+  CallSites sites;
   for (const auto& [number, rank] : members.ranks()) {
     if (!rank->alive) continue;
     for (const RequestSnapshot& request : rank->requests) {
@@ -61,10 +62,12 @@ std::vector<std::string> open_requests(const telemetry::Finding& finding, const 
       const std::int32_t peer = members.world_rank(*communicator, request.peer);
       if (peer < 0 || !std::binary_search(finding.culprits.begin(), finding.culprits.end(), peer)) continue;
       if (lines.size() == most_requests) return lines;
+      const CallSnapshot* const call = beginning(*rank, request);
+      const std::string place = call ? sites.text(*rank, call->site) : "";
       lines.push_back("rank " + std::to_string(number) + " waits for a request: " + function_name(request.function) +
                       (kind == CallKind::send ? " to rank " : " from rank ") + std::to_string(peer) +
                       (request.tag >= 0 ? ", tag " + std::to_string(request.tag) : "") + ", " +
-                      bytes_text(request.bytes));
+                      bytes_text(request.bytes) + (place.empty() ? "" : ", posted at " + place));
     }
   }
   return lines;

@@ -169,15 +169,6 @@ std::string epoch_calls_text(const telemetry::EpochMismatch& epoch, const JobVie
   return both.empty() ? "" : capital(both) + ".";
 }
 
-/// "3 of 4 ranks wait in MPI_Init at main (solver.c:7)."
-std::string starting_text(const Finding& finding, const JobView& view, CallSites& sites) {
-  for (const RankSnapshot& rank : view.job.ranks)
-    if (const std::string call = call_at(rank, sites, nullptr, false); !call.empty())
-      return std::to_string(finding.held_up.size()) + " of " + std::to_string(rank.launch_size) + " ranks" +
-             in_text(true, finding.held_up) + call + ".";
-  return "";
-}
-
 /// "Rank 5 is in assemble (mesh.c:212): look there.", "Ranks 5,6 are in assemble (mesh.c:212); rank 7 is in load
 /// (io.c:9): look there."
 std::string culprit_text(const Finding& finding, const JobView& view, CallSites& sites, const JobStacks* stacks) {
@@ -197,6 +188,16 @@ std::string culprit_text(const Finding& finding, const JobView& view, CallSites&
   return text.empty() ? "" : capital(text) + ": look there.";
 }
 
+/// "3 of 4 ranks wait in MPI_Init at main (solver.c:7). Rank 2 is in load (io.c:9): look there."
+std::string starting_text(const Finding& finding, const JobView& view, CallSites& sites, const JobStacks* stacks) {
+  const std::string culprits = culprit_text(finding, view, sites, stacks);
+  for (const RankSnapshot& rank : view.job.ranks)
+    if (const std::string call = call_at(rank, sites, nullptr, false); !call.empty())
+      return std::to_string(finding.held_up.size()) + " of " + std::to_string(rank.launch_size) + " ranks" +
+             in_text(true, finding.held_up) + call + "." + (culprits.empty() ? "" : " " + culprits);
+  return "";
+}
+
 }  // namespace
 
 std::string summary(const Finding& finding, const JobView& view, CallSites& sites, const JobStacks* stacks) {
@@ -206,13 +207,14 @@ std::string summary(const Finding& finding, const JobView& view, CallSites& site
   };
   switch (finding.fault) {
     case Fault::crash:
+      if (finding.without_process) return starting_text(finding, view, sites, stacks);
       add(waiting_text(finding, view, sites, stacks));
       if (!stacks && finding.cause != Cause::exception) add(last_call_text(finding, view, sites));
       break;
     case Fault::stopped:
     case Fault::computation_hang:
     case Fault::starvation:
-      if (finding.cause == Cause::starting) return starting_text(finding, view, sites);
+      if (finding.cause == Cause::starting) return starting_text(finding, view, sites, stacks);
       if (finding.whole_job) return whole_job_text(finding, view, sites, stacks);
       add(waiting_text(finding, view, sites, stacks));
       add(culprit_text(finding, view, sites, stacks));

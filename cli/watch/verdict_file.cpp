@@ -92,17 +92,21 @@ void write_finding(JsonWriter& json, const Reported& reported, const JobView& vi
         .member("group", finding.epoch->group)
         .member("window", communicator_text(view, finding.epoch->window))
         .close_object();
-  if (finding.omitted)
+  if (finding.omitted) {
     json.key("omitted")
         .open_object()
         .member("rank", finding.omitted->by)
         .member("function", function_name(finding.omitted->function))
         .member("ordinal", finding.omitted->ordinal)
-        .member("communicator", communicator_text(view, finding.omitted->communicator))
-        .member("receives", finding.omitted->receives)
-        .member("since", finding.omitted->since)
-        .member("usual", finding.omitted->usual)
-        .close_object();
+        .member("communicator", communicator_text(view, finding.omitted->communicator));
+    if (finding.omitted->witness >= 0)
+      json.member("witness", finding.omitted->witness);
+    else
+      json.member("receives", finding.omitted->receives)
+          .member("since", finding.omitted->since)
+          .member("usual", finding.omitted->usual);
+    json.close_object();
+  }
   if (const int status = wait_status(finding, view); status >= 0) json.member("wait_status", status);
   json.close_object();
 }

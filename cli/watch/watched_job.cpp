@@ -22,6 +22,9 @@ bool has_own_fault(const Finding& finding, const std::vector<RankSnapshot>& rank
   });
 }
 
+/// Seconds between two searches for ranks without a record.
+constexpr double absent_interval = 1;
+
 /// Seconds for which a crash is not reported if it may be an end that was asked for: all ranks get the signal, but not
 /// all end at the same time, less so with more ranks than processors, and how a rank has ended is known a little later.
 constexpr double longest_end = 1;
@@ -63,6 +66,21 @@ bool WatchedJob::may_be_requested(double seconds) {
   return seconds - postponed_ < longest_end;
 }
 
+void WatchedJob::add_absent(std::vector<RankSnapshot>& ranks, double seconds) {
+  if (seconds - absent_at_ >= absent_interval) {
+    absent_ = telemetry::find_absent_ranks(ranks);
+    absent_at_ = seconds;
+  }
+  if (absent_.processes.empty() && absent_.ended.empty()) return;
+  const auto has_record = [&ranks](std::int32_t number) {
+    return std::any_of(ranks.begin(), ranks.end(),
+                       [number](const RankSnapshot& rank) { return telemetry::number_of(rank) == number; });
+  };
+  std::erase_if(absent_.processes, [&](const RankSnapshot& rank) { return has_record(rank.launch_rank); });
+  std::erase_if(absent_.ended, has_record);
+  ranks.insert(ranks.end(), absent_.processes.begin(), absent_.processes.end());
+}
+
 WatchedJob::Changes WatchedJob::observe(double seconds, const std::function<JobPhase()>& phase,
                                         std::vector<HostUpdate> hosts) {
   JobSnapshot now;
@@ -74,14 +92,17 @@ WatchedJob::Changes WatchedJob::observe(double seconds, const std::function<JobP
     updated = {std::move(view_.job.ranks), std::vector<Activity>(view_.activities.size())};
     now.problems.clear();
   } else {
+    if (hosts.empty()) add_absent(now.ranks, seconds);
     updated = update_ranks(std::move(view_.job.ranks), std::move(now.ranks), std::move(hosts));
   }
   now.ranks = std::move(updated.ranks);
-  processes_ = std::max(processes_, now.ranks.size());
+  const auto recorded =
+      std::count_if(now.ranks.begin(), now.ranks.end(), [](const RankSnapshot& rank) { return !rank.unrecorded; });
+  processes_ = std::max(processes_, static_cast<std::size_t>(recorded));
   view_ = begin_view(std::move(now), std::move(updated.activities));
   analysed_ = false;
   const JobPhase now_in = phase();
-  std::vector<Finding> found = detector_.observe({seconds, view_.job.ranks, now_in == JobPhase::over});
+  std::vector<Finding> found = detector_.observe({seconds, view_.job.ranks, now_in == JobPhase::over, absent_.ended});
   const auto is_crash = [](const Finding& finding) { return finding.fault == Fault::crash; };
   Changes changes;
   const bool crashed = std::any_of(reported_.begin(), reported_.end(),

@@ -12,6 +12,7 @@
 #include "cli/job/local_ranks.hpp"
 #include "cli/watch/rank_updates.hpp"
 #include "telemetry/detector/detector.hpp"
+#include "telemetry/record/absent_ranks.hpp"
 
 namespace bestride::inline cli {
 
@@ -86,6 +87,8 @@ class WatchedJob {
   bool ended() const noexcept { return view_.ended(); }
 
  private:
+  /// Adds the processes of ranks that have no record yet.
+  void add_absent(std::vector<RankSnapshot>& ranks, double seconds);
   /// True while a rank has ended by such a signal, and others may follow, or may have.
   bool may_be_requested(double seconds);
 
@@ -96,6 +99,8 @@ class WatchedJob {
   mutable JobView view_;
   mutable bool analysed_ = true;
   std::vector<Reported> reported_;
+  telemetry::AbsentRanks absent_;
+  double absent_at_ = -1;  ///< when they were looked for
   std::size_t processes_ = 0;
   int requested_ = 0;     ///< the signal with which the job was told to end
   double postponed_ = 0;  ///< since when that was not clear, as of observe(); 0: it always was

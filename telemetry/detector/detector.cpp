@@ -55,6 +55,11 @@ void Detector::update(const Observation& observation) {
   now_ = observation.seconds;
   ranks_ = observation.ranks;
   last_ = observation.last;
+  // A process that has just been created has no rank yet, so only what is seen twice counts.
+  ended_before_.clear();
+  std::set_intersection(observation.ended_before.begin(), observation.ended_before.end(), ended_last_.begin(),
+                        ended_last_.end(), std::back_inserter(ended_before_));
+  ended_last_.assign(observation.ended_before.begin(), observation.ended_before.end());
   suspects_ = false;
   present_.clear();
   const double paused = pause(since_last);
@@ -158,7 +163,7 @@ std::vector<Finding> Detector::observe(const Observation& observation) {
       all_heard = waits.every_thread_waits = false;
       waits.threads.clear();
     } else if (sleeps_beside_calls(ranks_[waits.snapshot])) {
-      waits.every_thread_waits = true;  // see limit_of_wait()
+      waits.every_thread_waits = true;  // limit_of_wait() tells whether they may go on
     }
   forget_short_lock_waits();
   waiters_.emplace(graph_);

@@ -33,6 +33,8 @@ struct Observation {
   double seconds = 0;  ///< when the snapshots were taken; never less than before
   std::span<const RankSnapshot> ranks;
   bool last = false;  ///< no observation follows, so nothing is postponed
+  /// Ranks that have ended before their first MPI call, as AbsentRanks::ended.
+  std::span<const std::int32_t> ended_before = {};
 };
 
 /// Seconds without progress after which a state counts.
@@ -195,6 +197,7 @@ class Detector {
                                                 bool any_communicator) const;
   std::optional<WrongPeer> wrong_peer_among(const std::vector<std::int32_t>& waiters) const;
   std::optional<OmittedCall> omitted_among(const std::vector<std::int32_t>& group) const;
+  std::optional<OmittedCall> omitted_by_one_of(const std::vector<std::int32_t>& group) const;
   /// Pairs of ranks of a group of which the first waits for a message from or to the second, which waits for the first
   /// in a collective call: neither can come to what the other one waits for, whatever other ranks do.
   struct Contradiction {
@@ -217,9 +220,10 @@ class Detector {
   double lost_ = 0;           ///< seconds so far by which a rank has lacked a processor
   double lost_before_quiet_ = 0;
   bool last_ = false, suspects_ = false, unconfirmed_ = false;
-  bool held_ = false, paused_ = false;        ///< ranks are held; the job was paused before this observation
-  double held_since_ = 0, usual_period_ = 0;  ///< the period between observations
-  int postponed_ = 0;                         ///< observations for which a crash was not reported
+  std::vector<std::int32_t> ended_before_, ended_last_;  ///< before their first call: in both observations; in the last
+  bool held_ = false, paused_ = false;                   ///< ranks are held; the job was paused before this observation
+  double held_since_ = 0, usual_period_ = 0;             ///< the period between observations
+  int postponed_ = 0;                                    ///< observations for which a crash was not reported
   std::unordered_map<ProcessKey, History, ProcessKeyHash> histories_;
   std::map<std::int32_t, double> minority_since_;  ///< ranks outside MPI that at least as many others wait for
   std::vector<Finding> crashes_;                   ///< and what led to them

@@ -307,6 +307,7 @@ std::optional<Finding> Detector::failed_start() const {
   Finding crash;
   for (const RankSnapshot& each : ranks_) {
     if (each.state != ProcessState::starting || each.launch_rank < 0) return std::nullopt;
+    if (each.unrecorded) continue;
     if (each.alive || (!each.has_fault() && !(ended_by_itself(each) && each.wait_status != 0)))
       crash.held_up.push_back(each.launch_rank);
     else if (!first || is_before(each, *first))

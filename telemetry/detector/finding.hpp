@@ -81,7 +81,8 @@ struct EpochMismatch {
   bool group = false;                    ///< `other` has called it, but for a group without `waiter`
 };
 
-/// A rank has left out a collective call, and has gone on to messages after it. `by`: rank of MPI_COMM_WORLD.
+/// A rank has left out a collective call, and has gone on to messages after it, or to a collective call on another
+/// communicator. Ranks of MPI_COMM_WORLD.
 struct OmittedCall {
   std::int32_t by = -1;
   std::uint16_t function = no_function;
@@ -90,6 +91,7 @@ struct OmittedCall {
   bool receives = false;           ///< what is counted: receives or sends of the rank
   std::int64_t since = 0;          ///< since its last such call
   std::int64_t usual = 0;          ///< between the last three of them
+  std::int32_t witness = -1;       ///< has come to the same call on another communicator after this one; -1: messages
 };
 
 enum class PathKind : std::uint8_t {
@@ -138,6 +140,7 @@ struct Finding {
   std::optional<WrongPeer> wrong_peer;
   std::optional<EpochMismatch> epoch;
   std::optional<OmittedCall> omitted;
+  bool without_process = false;  ///< the culprits have ended before their first MPI call
   bool alone = false;        ///< unmatched message: the culprits wait in a send or receive that no other rank matches
   bool partitioned = false;  ///< unmatched message: partitioned sends of the culprits that are started and received
   double factor = 0;         ///< slow: how much longer than before the rank computes, compared with the others

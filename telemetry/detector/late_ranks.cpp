@@ -132,12 +132,16 @@ void Detector::find_unended(std::vector<Finding>& found) {
 
 /// Ranks that the launcher has counted and that have no record, while the others wait in MPI_Init, or have ended there.
 void Detector::find_missing(std::vector<Finding>& found) {
-  Ranks present;
+  Ranks present, unrecorded;
   std::int32_t size = 0;
   bool all_gone = true;
   double waited = 0, served = 0;
   for (const RankSnapshot& each : ranks_) {
     if (each.world_rank >= 0 || each.state != ProcessState::starting || each.launch_rank < 0) return;
+    if (each.unrecorded) {
+      unrecorded.push_back(each.launch_rank);
+      continue;
+    }
     present.push_back(each.launch_rank);
     size = std::max(size, each.launch_size);
     all_gone = all_gone && !each.alive;
@@ -145,18 +149,26 @@ void Detector::find_missing(std::vector<Finding>& found) {
     served = std::max(served, served_idle(each));
   }
   std::sort(present.begin(), present.end());
+  std::sort(unrecorded.begin(), unrecorded.end());
   if (present.empty() || static_cast<std::size_t>(size) <= present.size()) return;
-  const bool is_crash = all_gone && last_;
-  if (!is_crash && waited < limits_.computation) return;
+  const bool all_ended = all_gone && last_;
+  if (!all_ended && waited < limits_.computation) return;
   Finding finding;
-  finding.fault = is_crash ? Fault::crash : Fault::computation_hang;
   finding.cause = Cause::starting;
   for (std::int32_t number = 0; number < size; ++number)
     if (!std::binary_search(present.begin(), present.end(), number)) finding.culprits.push_back(number);
-  finding.held_up = std::move(present);
   finding.since = now_ - waited;
-  finding.confidence = 0.6;  // they may be on hosts that are not watched
-  if (is_crash) return crashes_.push_back(finding), found.push_back(std::move(finding));
+  // The launcher waits for all of them, but those that have ended are why.
+  finding.without_process = !all_ended && !ended_before_.empty();
+  if (finding.without_process) finding.culprits = ended_before_;
+  const bool known = finding.without_process || unrecorded == finding.culprits;
+  finding.confidence = known ? 0.9 : 0.6;  // else they may be on hosts that are not watched
+  finding.held_up = std::move(present);
+  if (all_ended || finding.without_process) {
+    finding.fault = Fault::crash;
+    return crashes_.push_back(finding), found.push_back(std::move(finding));
+  }
+  finding.fault = Fault::computation_hang;
   (served >= limits_.working ? found : working_).push_back(std::move(finding));
 }
 

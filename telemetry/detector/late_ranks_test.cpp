@@ -215,69 +215,6 @@ TEST_F(AfterFinalize, AllAreBusy) {
   EXPECT_TRUE(detector.working().empty());
 }
 
-class Starting : public PatientDetection {
- protected:
-  /// Ranks 0, 1 and 3 are in MPI_Init.
-  Starting() {
-    job.ranks.erase(job.ranks.begin() + 2);
-    for (RankSnapshot& rank : job.ranks) {
-      rank.launch_rank = rank.world_rank;
-      rank.launch_size = 4;
-      rank.world_rank = -1;
-      rank.world_size = 0;
-      rank.state = ProcessState::starting;
-    }
-  }
-};
-
-TEST_F(Starting, ARankThatDoesNotCallInit) {
-  EXPECT_TRUE(observe(3).empty());
-  EXPECT_TRUE(detector.working().empty());
-  EXPECT_TRUE(observe(50).empty());
-  EXPECT_EQ(detector.working().at(0).culprits, Ranks{2});
-  const Finding found = expect_one(observe(10), Fault::computation_hang, Ranks{2});
-  EXPECT_EQ(found.cause, Cause::starting);
-  EXPECT_EQ(found.held_up, (Ranks{0, 1, 3}));
-}
-
-TEST_F(Starting, AllCallInitLate) {
-  job.ranks.push_back(job.ranks[0]);
-  job.ranks.back().pid = 1002;
-  job.ranks.back().launch_rank = 2;
-  EXPECT_TRUE(observe(100).empty());
-  EXPECT_TRUE(detector.working().empty());
-}
-
-TEST_F(Starting, ALauncherThatDoesNotCount) {
-  for (RankSnapshot& rank : job.ranks) rank.launch_size = 0, rank.launch_rank = -1;
-  EXPECT_TRUE(observe(100).empty());
-}
-
-/// Its launcher ends the others.
-TEST_F(Starting, ARankWhoseInitFails) {
-  observe(1);
-  for (RankSnapshot& rank : job.ranks) rank.alive = rank.visible = false, rank.wait_status = 9;
-  note(1, EndKind::mpi_error, 0.1);
-  const auto found = detector.observe({102, job.ranks, true});
-  const Finding failed = expect_one(found, Fault::crash, Ranks{1});
-  EXPECT_EQ(failed.cause, Cause::mpi_error);
-  EXPECT_EQ(failed.held_up, (Ranks{0, 3}));
-}
-
-TEST_F(Starting, ARankThatExitsInInit) {
-  observe(1);
-  job.ranks[2].alive = job.ranks[2].visible = false;
-  job.ranks[2].wait_status = 3 << 8;
-  EXPECT_EQ(expect_one(observe(0.25), Fault::crash, Ranks{3}).cause, Cause::killed);
-}
-
-TEST_F(Starting, ARankThatEndsBeforeInit) {
-  observe(1);
-  for (RankSnapshot& rank : job.ranks) rank.alive = rank.visible = false;
-  const auto found = detector.observe({102, job.ranks, true});
-  EXPECT_EQ(expect_one(found, Fault::crash, Ranks{2}).cause, Cause::starting);
-}
-
 /// Each of its requests may be complete, but all are with rank 1 or with itself, and it does not go on.
 TEST_F(Detection, ARankWhoseOnlyPeerDoesNotCall) {
   job = SampleJob(2);
@@ -552,7 +489,7 @@ TEST_F(Detection, APartitionedSendThatDoesNotEnd) {
   EXPECT_LT(found.confidence, 0.8);
 }
 
-/// Rank 2 waits for the end of its thread that receives messages, which is sent none. The thread may be told otherwise.
+/// Rank 2 waits for the end of its thread that receives messages, which is sent none; or for a limited time.
 TEST_F(PatientDetection, AThreadThatSleepsBesideAnotherOneInACall) {
   for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");
   job.call(2, "MPI_Recv", any_rank);
@@ -565,9 +502,13 @@ TEST_F(PatientDetection, AThreadThatSleepsBesideAnotherOneInACall) {
   thread(2).state = 'S';
   thread(2).channel = "futex_wait_queue";
   job.ranks[2].threads.push_back(server);
+  job.ranks[2].may_be_helped = true;
   EXPECT_TRUE(observe(55).empty());
   ASSERT_EQ(detector.working().size(), 1u);
   EXPECT_EQ(detector.working()[0].culprits, Ranks{2});
+  job.ranks[2].may_be_helped = false;
+  EXPECT_TRUE(expect_one(observe(0.5), Fault::unmatched_message, Ranks{2}).alone);
+  job.ranks[2].may_be_helped = true;
   EXPECT_TRUE(expect_one(observe(10), Fault::unmatched_message, Ranks{2}).alone);
 }
 

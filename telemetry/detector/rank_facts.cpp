@@ -49,7 +49,7 @@ bool sleeps_beside_calls(const RankSnapshot& rank) {
     if (thread.state != 'S' || !is_lock(thread.channel)) return false;
     sleeps = true;
   }
-  return sleeps && !rank.may_be_helped && is_in_call(rank);
+  return sleeps && is_in_call(rank);
 }
 
 bool is_in(const RankSnapshot& rank, const char* function) {

@@ -47,6 +47,31 @@ TEST_F(Tags, ASenderThatNamesAnotherOne) {
   expect_one(observe(2), Fault::unmatched_message, Ranks{0});
 }
 
+/// Each step has a tag of its own, and the receive that waits is posted.
+TEST_F(Tags, ASenderThatNamesAnotherOneThanThePostedReceive) {
+  steps([](int step) { return step == 5 ? 777 : 100 + step; }, 105);
+  thread(1).current.reset();
+  finished(1, "MPI_Irecv", 0, 105);
+  job.call(1, "MPI_Wait");
+  job.request(1, "MPI_Irecv", 0).tag = 105;
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{0});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 777);
+  EXPECT_FALSE(found.tags->by_receiver);
+}
+
+TEST_F(Tags, ASenderThatNamesAnotherOneAndFinalizes) {
+  steps([](int step) { return step == 5 ? 10 : 100; }, 100);
+  for (const int rank : {0, 2, 3}) {
+    job.ranks[static_cast<std::size_t>(rank)].state = ProcessState::finalizing;
+    job.collective(rank, "MPI_Finalize");
+  }
+  const Finding found = expect_one(observe(6), Fault::unmatched_message, Ranks{0});
+  ASSERT_TRUE(found.tags);
+  EXPECT_EQ(found.tags->sent, 10);
+  EXPECT_EQ(found.tags->wanted, 100);
+}
+
 /// It has received both before, so the message may be meant for a later receive.
 TEST_F(Tags, BothAreUsual) {
   for (int i = 0; i < 3; ++i) finished(1, "MPI_Recv", 0, 10);

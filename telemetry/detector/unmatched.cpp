@@ -244,13 +244,22 @@ bool Receives::has_taken(std::uint64_t uid, std::int32_t from, std::int32_t tag)
 std::vector<std::int32_t> Receives::tags_from(const RankSnapshot& sender, std::uint64_t uid) const {
   std::vector<std::int32_t> tags;
   const std::int32_t from = rank_in(sender, uid, receiver_);
+  const auto is_one = [&](const Message& message) {
+    return message.kind == CallKind::receive && !is_probe(message.function) && message.peer == from &&
+           message.tag >= 0 && uid_of(receiver_, message.communicator) == uid;
+  };
   for (const ThreadSnapshot& thread : receiver_.threads)
     for (const CallSnapshot& call : thread.finished)
       each_message(call, [&](const Message& message) {
-        if (message.kind == CallKind::receive && !is_probe(message.function) && message.peer == from &&
-            message.tag >= 0 && uid_of(receiver_, message.communicator) == uid)
-          tags.push_back(message.tag);
+        if (is_one(message)) tags.push_back(message.tag);
       });
+  // The calls that have posted the receives which are not complete have ended, too.
+  for (const RequestSnapshot& request : receiver_.requests)
+    each_message(request, [&](const Message& message) {
+      if (!is_one(message)) return;
+      if (const auto last = std::find(tags.rbegin(), tags.rend(), message.tag); last != tags.rend())
+        tags.erase(std::next(last).base());
+    });
   return tags;
 }
 

@@ -116,6 +116,16 @@ void Detector::find_left_early(std::vector<Finding>& found) const {
   finding.held_up = held_up(left, limits_.certain);
   finding.since = last_progress(left);
   finding.confidence = 1;
+  // One of them may have sent the message that is waited for with another tag.
+  finding.tags = tag_mismatch_among(finding.held_up, /*certain=*/false, /*any_communicator=*/false);
+  if (finding.tags && is_member(left, finding.tags->from)) {
+    finding.fault = Fault::unmatched_message;
+    finding.cause = Cause::in_mpi;
+    left = {finding.tags->by_receiver ? finding.tags->to : finding.tags->from};
+    finding.confidence = 0.8;
+  } else {
+    finding.tags.reset();
+  }
   finding.culprits = std::move(left);
   found.push_back(std::move(finding));
 }
@@ -272,6 +282,49 @@ std::optional<OmittedCall> Detector::omitted_among(const Ranks& group) const {
   return std::nullopt;
 }
 
+/// A collective call in which others wait for a rank of `group`, which is in a collective call on another communicator.
+/// A rank that has come there, too, has made it before, and so have most of those that have come to either.
+std::optional<OmittedCall> Detector::omitted_by_one_of(const Ranks& group) const {
+  const auto has_begun = [](const RankSnapshot& rank, const WaitCondition& call) {
+    return std::any_of(rank.communicators.begin(), rank.communicators.end(), [&](const auto& its) {
+      return its.uid == call.communicator && static_cast<std::int32_t>(its.collectives - call.ordinal) >= 0;
+    });
+  };
+  const auto is_member = [](const RankSnapshot& rank, const WaitCondition& call) {
+    return std::any_of(rank.communicators.begin(), rank.communicators.end(),
+                       [&](const auto& its) { return its.uid == call.communicator; });
+  };
+  const auto find = [&](const WaitCondition& omitted, std::int32_t by,
+                        const WaitCondition& next) -> std::optional<OmittedCall> {
+    std::int32_t witness = -1;
+    std::size_t with = 0, without = 0;
+    for (const RankSnapshot& each : ranks_) {
+      if (!is_member(each, omitted) || !is_member(each, next)) continue;
+      const bool made = has_begun(each, omitted), has_come = has_begun(each, next);
+      if (made && has_come) witness = each.world_rank;
+      with += made;
+      without += !made && has_come;
+    }
+    if (witness < 0 || with <= without) return std::nullopt;
+    OmittedCall found{by, omitted.function, omitted.communicator, omitted.ordinal};
+    found.witness = witness;
+    return found;
+  };
+  for (const std::int32_t waiter : group)
+    for (const ThreadWait& waiting : graph_.find(waiter)->threads)
+      for (const WaitCondition& omitted : waiting.conditions) {
+        if (omitted.ordinal == 0) continue;
+        for (const std::int32_t by : omitted.ranks) {
+          if (!std::binary_search(group.begin(), group.end(), by)) continue;
+          for (const ThreadWait& thread : graph_.find(by)->threads)
+            for (const WaitCondition& next : thread.conditions)
+              if (next.ordinal != 0 && next.communicator != omitted.communicator)
+                if (const auto found = find(omitted, by, next)) return found;
+        }
+      }
+  return std::nullopt;
+}
+
 std::vector<Detector::Contradiction> Detector::contradictions_in(const Ranks& group) const {
   std::vector<Contradiction> result;
   for (const std::int32_t waiter : group)
@@ -341,6 +394,7 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   // If a rank of the group has gone past a collective call, the others wait rightly, unless one has sent or received
   // less than usual.
   if (omitting.empty()) finding.omitted = omitted_among(found.group);
+  if (omitting.empty() && !finding.omitted) finding.omitted = omitted_by_one_of(found.group);
   // The whole group is searched, because the cycle may pass through a receive that is complete. But a sender that
   // itself waits for a message may yet send the one that is expected, so a contradiction elsewhere explains more.
   if (contradictions.empty()) finding.tags = tag_mismatch_among(found.group, certain, /*any_communicator=*/false);
@@ -367,7 +421,7 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
     finding.culprits = {finding.omitted->by};
     finding.tags.reset();
     finding.wrong_peer.reset();
-    finding.confidence = 0.8;  // or its numbers of messages differ for another reason
+    finding.confidence = 0.8;  // or its numbers of messages differ for another reason, or it makes the call later
   } else if (finding.wrong_peer) {
     finding.fault = Fault::unmatched_message;
     finding.culprits = {finding.wrong_peer->by_receiver ? finding.wrong_peer->to : finding.wrong_peer->from};
@@ -432,7 +486,7 @@ double Detector::limit_of_wait(const RankWaits& waits) const {
   const bool locks =
       std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& thread) { return thread.may_end; });
   const RankSnapshot& each = ranks_[waits.snapshot];
-  return polls || locks || each.may_be_helped || sleeps_beside_calls(each) ? limits_.working : 0;
+  return polls || locks || each.may_be_helped ? limits_.working : 0;
 }
 
 void Detector::find_deadlocks(std::vector<Finding>& found) {

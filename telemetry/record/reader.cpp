@@ -187,14 +187,14 @@ class SnapshotMaker {
 
   /// Other threads are looked at only if the call lasts.
   void help() {
-    if (!rank_.visible || rank_.threads.empty() || file().header.concurrent.get() == 0) return;
-    std::vector<int> recorded;
+    if (!rank_.visible || (file().header.concurrent.get() == 0 && rank_.threads.size() < 2)) return;
+    std::vector<int> in_calls;
     double least = help_seconds;
     for (const ThreadSnapshot& thread : rank_.threads) {
-      recorded.push_back(thread.tid);
+      if (thread.in_mpi) in_calls.push_back(thread.tid);
       if (thread.current) least = std::min(least, rank_.seconds_since(thread.current->entered));
     }
-    rank_.may_be_helped = least >= help_seconds && other_threads_may_go_on(rank_.pid, recorded);
+    rank_.may_be_helped = !in_calls.empty() && least >= help_seconds && other_threads_may_go_on(rank_.pid, in_calls);
   }
 
   void wait() {

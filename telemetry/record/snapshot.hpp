@@ -189,11 +189,13 @@ struct RankSnapshot {
   std::uint64_t pid_namespace = 0;  ///< 0: not known
   ProcessState state = ProcessState::starting;
   bool alive = false;
-  bool visible = false;  ///< alive, and its pid can be looked up in /proc here
-  ProcessUse use;        ///< if it is visible
-  ProcessWait wait;      ///< if it is visible and has been outside MPI for `quiet_seconds`
-  /// With MPI_THREAD_MULTIPLE: a thread that has made no MPI call does not wait for a lock, so that it may make the one
-  /// that another thread waits for. Known of a visible process if its calls have lasted for `help_seconds`.
+  bool visible = false;     ///< alive, and its pid can be looked up in /proc here
+  bool unrecorded = false;  ///< it has made no MPI call; see absent_ranks.hpp
+  ProcessUse use;           ///< if it is visible
+  ProcessWait wait;         ///< if it is visible and has been outside MPI for `quiet_seconds`
+  /// A thread that is in no MPI call may go on by itself, as ProcessWait::may_go_on, and make the one that another
+  /// thread waits for. Known of a visible process with MPI_THREAD_MULTIPLE, or in which several threads have called
+  /// MPI, if its calls have lasted for `help_seconds`.
   bool may_be_helped = false;
   // For a process that an observer saw end; the reader does not set them.
   int wait_status = -1;  ///< as of waitpid, or from the exit code in the record; -1: not known

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 #include "telemetry/waits/collective_call.hpp"
 #include "telemetry/waits/sample_job.hpp"
 #include "telemetry/waits/sample_window.hpp"
@@ -55,6 +57,24 @@ TEST_F(InterRoots, TheTextNamesTheSpecialRanks) {
   ASSERT_EQ(found.size(), 1u);
   ASSERT_EQ(found[0].variants.size(), 2u);
   EXPECT_EQ(variant_text(found[0].variants[1]), "MPI_Bcast root MPI_PROC_NULL");
+}
+TEST_F(InterRoots, AmountsOfBothGroups) {
+  const auto found = [this](const char* function, const std::vector<std::uint64_t>& bytes) {
+    const bool rooted = std::string_view(function) == "MPI_Bcast";
+    const std::int32_t roots[] = {root_rank, null_rank, 0, 0, 0};
+    with({});
+    for (int rank = 0; rank < 5; ++rank)
+      job.collective(rank, function, rooted ? roots[rank] : no_rank, sample_inter).bytes =
+          bytes[static_cast<std::size_t>(rank)];
+    return find_waits(job.ranks).mismatches;
+  };
+  const auto wrong = found("MPI_Allreduce", {8, 8, 8, 24, 8});
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_EQ(wrong[0].variants.at(1).ranks, Ranks{3});
+  EXPECT_EQ(wrong[0].variants.at(1).bytes, 24u);
+  EXPECT_TRUE(found("MPI_Allgather", {8, 8, 24, 24, 24}).empty());
+  EXPECT_TRUE(found("MPI_Bcast", {8, 400, 8, 8, 8}).empty()) << "rank 1 takes no part";
+  EXPECT_EQ(found("MPI_Bcast", {8, 400, 8, 8, 16}).size(), 1u);
 }
 TEST_F(InterRoots, TheRootOfTheOtherGroupIsWaitedFor) {
   with({no_rank, no_rank, 1, no_rank, no_rank});

@@ -2,6 +2,8 @@
 #include "telemetry/waits/mismatch.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace bestride::inline telemetry {
@@ -36,6 +38,14 @@ void each_call(const Members& members, bool finished, Visit visit) {
   }
 }
 
+/// Both groups of an intercommunicator pass the same amount, except members that neither send nor receive.
+bool has_equal_amounts(const CollectiveCall& call) {
+  static constexpr std::string_view names[] = {"MPI_Allreduce", "MPI_Iallreduce", "MPI_Bcast",
+                                               "MPI_Ibcast",    "MPI_Reduce",     "MPI_Ireduce"};
+  return call.root != null_rank &&
+         std::find(std::begin(names), std::end(names), function_name(call.function)) != std::end(names);
+}
+
 /// A member's call agrees with this root of an intercommunicator's call.
 bool agrees(const ComparedCalls::Call& call, std::uint32_t side, std::int32_t member) {
   const std::int32_t root = call.call.root;
@@ -53,7 +63,7 @@ void ComparedCalls::add(const RankSnapshot& rank, const CommunicatorSnapshot& co
   CollectiveCall compared = call;
   if (inter_) {
     // Members may pass different roots, and their groups different amounts.
-    compared.bytes = 0;
+    if (!has_equal_amounts(call)) compared.bytes = 0;
     std::erase_if(calls_, [&](const Call& each) { return each.rank == rank.world_rank; });
     calls_.push_back({rank.world_rank, communicator.rank, communicator.side, compared});
     sizes_[communicator.side] = communicator.local_size;

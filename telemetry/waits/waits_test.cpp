@@ -98,6 +98,9 @@ TEST(Waits, GatherAndScan) {
   SampleJob neighbours(4);
   neighbours.collective(2, "MPI_Neighbor_alltoall");
   EXPECT_FALSE(condition(neighbours, 2).required);
+  for (const int rank : {0, 3}) neighbours.collective(rank, "MPI_Neighbor_alltoall");
+  EXPECT_TRUE(condition(neighbours, 2).required) << "only rank 1 is left";
+  EXPECT_EQ(condition(neighbours, 2).ranks, (Ranks{1}));
 }
 
 TEST(Waits, RingOfReceivesIsADeadlock) {
