@@ -142,6 +142,7 @@ Cause Detector::cause_of(const RankSnapshot& rank) const {
   const History& past = history(rank);
   const bool transfers = past.transferred >= now_ - activity_window, sleeps = past.slept >= now_ - activity_window;
   if (thread->state == 'D') return Cause::uninterruptible;
+  if (thread->polling) return Cause::polling;
   // What it has transferred before it began to sleep is no reason why others wait now.
   const bool asleep = thread->state == 'S' && sleeps_by_itself(thread->channel);
   if ((transfers && !asleep) || (thread->state == 'S' && is_output(thread->channel))) return Cause::transferring;

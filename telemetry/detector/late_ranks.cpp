@@ -14,7 +14,7 @@ namespace {
 
 /// It may go on by itself.
 bool works_by(Cause cause) {
-  return cause == Cause::computing || cause == Cause::sleeping || cause == Cause::waiting ||
+  return cause == Cause::computing || cause == Cause::polling || cause == Cause::sleeping || cause == Cause::waiting ||
          cause == Cause::transferring || cause == Cause::unknown;
 }
 

@@ -37,9 +37,17 @@ bool is_held(const RankSnapshot& rank) {
   return rank.alive && thread && (thread->state == 'T' || thread->state == 't');
 }
 
+/// False of one that polls only requests that are not active.
+static bool polls_something(const RankSnapshot& rank, const ThreadSnapshot& thread) {
+  const auto is_polled = [&](const RequestSnapshot& request) { return request.poller == thread.slot + 1; };
+  return !thread.probes.empty() || kind_of(thread.poll_function, false) == CallKind::exposure ||
+         std::any_of(rank.requests.begin(), rank.requests.end(), is_polled);
+}
+
 bool is_in_call(const RankSnapshot& rank) {
-  return std::any_of(rank.threads.begin(), rank.threads.end(),
-                     [](const ThreadSnapshot& t) { return t.in_mpi || (t.polling && t.polled_known); });
+  return std::any_of(rank.threads.begin(), rank.threads.end(), [&](const ThreadSnapshot& t) {
+    return t.in_mpi || (t.polling && t.polled_known && polls_something(rank, t));
+  });
 }
 
 bool sleeps_beside_calls(const RankSnapshot& rank) {

@@ -20,7 +20,7 @@ std::uint64_t calls_of(const RankSnapshot& rank);
 double seconds_since_call(const RankSnapshot& rank, double most);
 /// It began calls while it was read.
 bool is_moving(const RankSnapshot& rank);
-/// In a call, or it polls, and what it polls is known.
+/// In a call, or it polls, and what it polls is known and not only inactive requests.
 bool is_in_call(const RankSnapshot& rank);
 /// A thread is in a call, and each one outside MPI waits for a lock, a condition or the end of a thread, as one that
 /// waits for the thread which receives messages.

@@ -56,4 +56,16 @@ TEST_F(PatientDetection, AMessageThatIsSeenAndNeverReceived) {
   expect_one(observe(8), Fault::starvation, Ranks{0});
 }
 
+/// Between its calls it may do other work.
+TEST_F(PatientDetection, ARankThatPollsOnlyInactiveRequests) {
+  for (const int rank : {0, 1, 3}) job.collective(rank, "MPI_Barrier");
+  thread(2).polling = thread(2).polled_known = true;
+  thread(2).poll_function = number_of("MPI_Testsome");
+  EXPECT_TRUE(observe(55).empty());
+  ASSERT_EQ(detector.working().size(), 1u);
+  EXPECT_EQ(detector.working()[0].cause, Cause::polling);
+  EXPECT_EQ(detector.working()[0].held_up, (Ranks{0, 1, 3}));
+  expect_one(observe(8), Fault::computation_hang, Ranks{2});
+}
+
 }  // namespace

@@ -202,16 +202,23 @@ class Sections {
   std::span<const CallSnapshot> calls_;
 };
 
-/// Tags of earlier messages: which of two is the wrong one for the next message. If each message had a tag of its own,
-/// the one that occurred before; else the one that did not.
+/// Each tag follows from the one before by the same step, as if it were the number of the message.
+bool are_numbers(const std::vector<std::int32_t>& tags) {
+  for (std::size_t i = 2; i < tags.size(); ++i)
+    if (std::int64_t{tags[i]} - tags[i - 1] != std::int64_t{tags[1]} - tags[0]) return false;
+  return tags[0] != tags[1];
+}
+
+/// Tags of earlier messages: which of two is the wrong one for the next message. If they are numbers, the one that
+/// occurred before; else, unless each message had a tag of its own, the one that did not.
 bool is_less_usual(const std::vector<std::int32_t>& tags, std::int32_t tag, std::int32_t than) {
   if (tags.size() < usual_tags) return false;
   std::vector<std::int32_t> different = tags;
   std::sort(different.begin(), different.end());
   different.erase(std::unique(different.begin(), different.end()), different.end());
-  const bool each_its_own = different.size() == tags.size();
   const auto occurs = [&](std::int32_t each) { return std::binary_search(different.begin(), different.end(), each); };
-  return each_its_own ? occurs(tag) && !occurs(than) : !occurs(tag) && occurs(than);
+  if (different.size() == tags.size()) return are_numbers(tags) && occurs(tag) && !occurs(than);
+  return !occurs(tag) && occurs(than);
 }
 
 }  // namespace

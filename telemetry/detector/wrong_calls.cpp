@@ -310,6 +310,10 @@ std::optional<OmittedCall> Detector::omitted_by_one_of(const Ranks& group) const
     found.witness = witness;
     return found;
   };
+  // A message that does not come would explain more.
+  for (const std::int32_t waiter : group)
+    for (const ThreadWait& waiting : graph_.find(waiter)->threads)
+      if (std::any_of(waiting.conditions.begin(), waiting.conditions.end(), is_message)) return std::nullopt;
   for (const std::int32_t waiter : group)
     for (const ThreadWait& waiting : graph_.find(waiter)->threads)
       for (const WaitCondition& omitted : waiting.conditions) {
