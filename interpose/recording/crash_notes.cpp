@@ -165,13 +165,22 @@ void note_crashes(const char* record_path) noexcept try {
 } catch (...) {  // without memory for the name
 }
 
-void note_exit(int code) noexcept {
+static void note_here(EndKind kind, int code) noexcept {
   int self = getpid();
   ucontext_t here;
   if (!owner.compare_exchange_strong(self, 0) || getcontext(&here) != 0) return;
-  note_end(EndKind::exit, code, "");
+  note_end(kind, code, "");
   write_crash_file(path, here, write_python_frames);
   noted = true;
+}
+
+void note_exit(int code) noexcept { note_here(EndKind::exit, code); }
+
+void note_abort() noexcept {
+  struct sigaction now {};
+  const bool handled = sigaction(SIGABRT, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 ||
+                       (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN);
+  if (!handled) note_here(EndKind::signal, SIGABRT);
 }
 
 }  // namespace bestride::inline interpose

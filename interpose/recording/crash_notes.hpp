@@ -16,5 +16,8 @@ void note_crashes(const char* record_path) noexcept;
 /// Notes that the process ends by exit() or _exit(), and leaves its stack, which contains the caller. Does nothing
 /// before note_crashes(). For a signal handler, too.
 void note_exit(int code) noexcept;
+/// The same if the process ends by abort() and no handler of SIGABRT will be called: libgfortran restores the default
+/// action before.
+void note_abort() noexcept;
 
 }  // namespace bestride::inline interpose

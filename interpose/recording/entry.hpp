@@ -15,6 +15,7 @@
 
 #include "interpose/mpi/noted_error.hpp"
 #include "interpose/recording/affected_objects.hpp"
+#include "interpose/recording/crash_notes.hpp"
 #include "interpose/recording/error_notes.hpp"
 #include "interpose/recording/polled_objects.hpp"
 
@@ -179,6 +180,8 @@ struct RecordingEntry<Result(Arguments...)> {
           recording, thread, memo, facts_of<kind, at, quick>(recording, function, all, memo, tracked));
       const std::conditional_t<quick, NoLargeMessages, LargeMessages<kind, (at.peer2 >= 0)>> large(
           recording, *thread.call, tracked);
+      // Some versions of MPICH return, and the process ends somewhere else.
+      if constexpr (kind == RecordKind::abort) note_exit(std::get<1>(all));
       result = next(arguments...);
       if (result == MPI_SUCCESS) [[likely]] {
         apply_effects<kind, at>(recording, *thread.call, all, memo, tracked, large, thread.latest);

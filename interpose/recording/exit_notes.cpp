@@ -31,6 +31,12 @@ template <void (*end)(int)>
   __builtin_unreachable();
 }
 
+/// In place of abort().
+[[noreturn]] void note_and_abort() noexcept {
+  note_abort();
+  abort();
+}
+
 }  // namespace
 
 void note_exits(bool observed) noexcept {
@@ -39,6 +45,7 @@ void note_exits(bool observed) noexcept {
   // Each calls the function of its own name: a tool's _exit() may call _Exit().
   replace_imports("_exit", reinterpret_cast<void*>(&note_and_exit<_exit>));
   replace_imports("_Exit", reinterpret_cast<void*>(&note_and_exit<_Exit>));
+  replace_imports("abort", reinterpret_cast<void*>(&note_and_abort));
 }
 
 }  // namespace bestride::inline interpose

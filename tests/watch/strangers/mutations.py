@@ -253,7 +253,8 @@ class Mutator:
         return Expectation({"crash"}, culprit, objects=False)
 
     def wrong_argument(self, names, position=None, value=None, **keywords):
-        site, culprit = self.choose(names)
+        # With two ranks, the communicators that the programs split have one member, or the same ones as the world.
+        site, culprit = self.choose(names, lambda site: self.size > 2 or not any(one.arg == "comm" and one.value.id in ("row", "column") for one in site.node.keywords))
         if site is None:
             return None
         self.changed(site, culprit, position, value, **keywords)
