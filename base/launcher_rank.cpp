@@ -15,19 +15,10 @@ struct OwnEnvironment {
   }
 };
 
-/// Of another process; see launcher_rank_in().
-struct Environment {
+/// Of another process.
+struct OtherEnvironment {
   std::string_view variables;
-  std::string_view operator()(std::string_view name) const noexcept {
-    for (std::string_view rest = variables; !rest.empty();) {
-      std::string_view each{rest.data(), rest.find('\0') < rest.size() ? rest.find('\0') : rest.size()};
-      rest.remove_prefix(each.size() < rest.size() ? each.size() + 1 : rest.size());
-      if (each.size() <= name.size() || each[name.size()] != '=' || !each.starts_with(name)) continue;
-      each.remove_prefix(name.size() + 1);
-      return each;
-    }
-    return "";
-  }
+  std::string_view operator()(std::string_view name) const noexcept { return variable_in(variables, name); }
 };
 
 /// Of the first of these variables that begins with a digit; -1 if none does.
@@ -65,10 +56,22 @@ int launcher_size() noexcept {
   return size > 0 ? size : 0;
 }
 
-int launcher_rank_in(std::string_view environment) noexcept { return rank_in(Environment{environment}); }
+std::string_view variable_in(std::string_view environment, std::string_view name) noexcept {
+  for (std::string_view rest = environment; !rest.empty();) {
+    const std::size_t end = rest.find('\0');
+    std::string_view each{rest.data(), end < rest.size() ? end : rest.size()};
+    rest.remove_prefix(each.size() < rest.size() ? each.size() + 1 : rest.size());
+    if (each.size() <= name.size() || each[name.size()] != '=' || !each.starts_with(name)) continue;
+    each.remove_prefix(name.size() + 1);
+    return each;
+  }
+  return "";
+}
+
+int launcher_rank_in(std::string_view environment) noexcept { return rank_in(OtherEnvironment{environment}); }
 
 int launcher_local_size_in(std::string_view environment) noexcept {
-  const Environment value_of{environment};
+  const OtherEnvironment value_of{environment};
   int size = number_in(value_of, {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"});
   if (size < 0 && number_in(value_of, {"SLURM_STEP_NUM_NODES"}) == 1)
     size = number_in(value_of, {"SLURM_STEP_NUM_TASKS"});

@@ -14,7 +14,10 @@ int launcher_local_rank() noexcept;
 /// (OMPI_COMM_WORLD_SIZE), Slurm (SLURM_STEP_NUM_TASKS).
 int launcher_size() noexcept;
 
-/// launcher_rank() of another process. `environment`: as in /proc/PID/environ, "NAME=value" with '\0' after each.
+/// The value of a variable in `environment`, which is as in /proc/PID/environ, "NAME=value" with '\0' after each; "" if
+/// there is none.
+std::string_view variable_in(std::string_view environment, std::string_view name) noexcept;
+/// launcher_rank() of the process with this environment.
 int launcher_rank_in(std::string_view environment) noexcept;
 /// The number of ranks of its MPI_COMM_WORLD on its host, or 0. Known: Hydra (MPI_LOCALNRANKS), Open MPI
 /// (OMPI_COMM_WORLD_LOCAL_SIZE), Slurm if the step has one node (SLURM_STEP_NUM_NODES).

@@ -81,6 +81,7 @@ void crash(Job& job) {
     case Kind::sigkill: std::raise(SIGKILL); break;
     case Kind::sigsegv: write_null(); break;
     case Kind::sigabrt: std::abort();
+    case Kind::reset_sigabrt: std::signal(SIGABRT, SIG_DFL); std::abort();
     case Kind::sigfpe: divide_by_zero(); break;
     case Kind::sigbus: read_past_end(); break;
     case Kind::sigill: __builtin_trap();

@@ -95,6 +95,8 @@ constexpr KindEntry kinds[] = {
                "the rank gets SIGKILL, as from the kernel's OOM killer"),
     in("write_null", crash_kind(Kind::sigsegv, "sigsegv", End::signal, SIGSEGV, "writes through a null pointer")),
     in("crash", crash_kind(Kind::sigabrt, "sigabrt", End::signal, SIGABRT, "calls abort()")),
+    in("crash", crash_kind(Kind::reset_sigabrt, "reset_sigabrt", End::signal, SIGABRT,
+                           "restores the default action of SIGABRT and calls abort(), as libgfortran does")),
     in("divide_by_zero", crash_kind(Kind::sigfpe, "sigfpe", End::signal, SIGFPE, "divides an integer by zero")),
     in("read_past_end", crash_kind(Kind::sigbus, "sigbus", End::signal, SIGBUS, "reads a mapped file past its end")),
     in("crash", crash_kind(Kind::sigill, "sigill", End::signal, SIGILL, "executes an invalid instruction")),

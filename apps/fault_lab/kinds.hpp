@@ -18,6 +18,7 @@ enum class Kind {
   sigkill,
   sigsegv,
   sigabrt,
+  reset_sigabrt,
   sigfpe,
   sigbus,
   sigill,

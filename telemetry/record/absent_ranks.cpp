@@ -23,11 +23,6 @@ std::string environment_of(int pid) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-bool names_watcher(const std::string& environment, const std::string& watcher) {
-  const std::string variable = "BESTRIDE_WATCHER=" + watcher + '\0';
-  return environment.starts_with(variable) || environment.find('\0' + variable) != std::string::npos;
-}
-
 std::vector<int> all_processes() {
   std::vector<int> pids;
   DIR* const entries = opendir("/proc");
@@ -92,7 +87,7 @@ AbsentRanks find_absent_ranks(const std::vector<RankSnapshot>& ranks) {
     const int number = launcher_rank_in(environment);
     const ProcessStatus status = process_status(pid);
     if (!status.exists || status.state == 'Z') continue;
-    if (number >= 0 && names_watcher(environment, visible->watcher)) {
+    if (number >= 0 && variable_in(environment, "BESTRIDE_WATCHER") == visible->watcher) {
       const auto [at, is_new] = pids.try_emplace(number, pid);
       if (!is_new && status.parent == at->second) at->second = pid;
     } else if (number < 0 && status.parent == launcher) {

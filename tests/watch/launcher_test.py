@@ -81,6 +81,26 @@ class LauncherTest(unittest.TestCase):
             self.assertRegex(lines[0], r"\Abestride: no rank was watched: .*bestride doctor PROGRAM")
             self.assertEqual("the launcher has ended with code 1, so a process may have ended before that" in lines[0], code == 1, lines[0])
 
+    def rank_before_init(self, does, *options):
+        """Rank 1 does something before the others, which are in MPI_Init, see it."""
+        return self.run_watch([MPIEXEC, "-n", "3", "sh", "-c", f'[ "$PMI_RANK" != 1 ] || {{ {does}; }}; exec {LAB} --steps 10 --work-us 100'], *options)
+
+    def test_a_rank_that_ends_before_mpi_init(self):
+        """The launcher waits for it."""
+        done = self.rank_before_init("exit 3", "--on-fault", "abort")
+        self.assertRegex(done.stderr, r"(?m)^bestride: crash: rank 1 ended before MPI_Init, in which the others are$")
+        self.assertIn("3 ranks wait in MPI_Init", done.stderr)
+        with open(self.verdicts()[0], encoding="utf-8") as file:
+            finding = json.load(file)["findings"][0]
+        self.assertEqual((finding["class"], finding["cause"], finding["culprits"], finding["held_up"]), ("crash", "starting", [1], [0, 2]))
+        self.assertEqual(finding["confidence"], 0.9)
+
+    def test_a_rank_that_comes_late_to_mpi_init(self):
+        done = self.rank_before_init("sleep 6")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"(?m)^bestride: rank 1 \(pid \d+ on [^ ]+\) has not called MPI_Init for .* while ranks 0,2 wait; this may be its work$")
+        self.assertEqual(self.verdicts(), [])
+
     def test_a_signal_is_passed_on_and_is_no_fault(self):
         process = subprocess.Popen(self.words() + ["--", MPIEXEC, "-n", "2", LAB, "--steps", "1000000", "--limit", "60"],  # pylint: disable=consider-using-with
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
