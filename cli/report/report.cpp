@@ -32,7 +32,8 @@ LedgerLine line_of(const Json& entry) {
           entry.at("calls"),
           entry.at("bytes"),
           seconds_of(entry.at("seconds")),
-          seconds_of(entry.at("saved_seconds"))};
+          seconds_of(entry.at("saved_seconds")),
+          entry.contains("engine_seconds") ? seconds_of(entry.at("engine_seconds")) : 0};
 }
 
 /// Reports of older versions have no such entry.

@@ -39,6 +39,7 @@ struct Message {
   PlanRef plan;
   void* state = nullptr;  ///< of the library's functions: they count the references to the type
   bool compared = false;  ///< with BESTRIDE_PARANOID
+  bool sampled = false;   ///< with BESTRIDE_REPORT
   Message* next = nullptr;
 };
 
@@ -116,6 +117,7 @@ void* start(void* context, const void* buffer, std::size_t count, void* state) n
   message->state = state;
   if (!message->packer) return with_marks(message, library_mark | measured_mark);
   message->compared = runtime().options().paranoid;
+  message->sampled = runtime().options().reporting;
   return message;
 }
 
@@ -126,24 +128,46 @@ void* start_unpack(void* context, void* buffer, std::size_t count) {
   return start(context, buffer, count, library.start_unpack(context, buffer, count));
 }
 /// The library's functions can't be asked for a part of a basic element.
-bool is_compared(const Message& message, std::size_t offset, std::size_t bytes) noexcept {
-  if (!message.compared) return false;
+bool has_whole_elements(const Message& message, std::size_t offset, std::size_t bytes) noexcept {
   const auto begins = [&](std::size_t at) {
     const auto position = static_cast<std::int64_t>(at);
     return elements_of(message).begin_before(position) == position;
   };
   return begins(offset) && begins(offset + bytes);
 }
+bool is_compared(const Message& message, std::size_t offset, std::size_t bytes) noexcept {
+  return message.compared && has_whole_elements(message, offset, bytes);
+}
+
+template <class Call>
+std::int64_t nanoseconds_of(const Call& call) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begun = Clock::now();
+  call();
+  return std::chrono::nanoseconds(Clock::now() - begun).count();
+}
+
+/// own(), and in a sample theirs(), too, which moves the same bytes to the same place. Each is the second in half of
+/// the samples, when it finds the data in the cache.
+template <class Own, class Theirs>
+void move(const Message& message, std::size_t offset, std::size_t bytes, const Own& own, const Theirs& theirs) {
+  const std::uint32_t sample = message.sampled ? message.plan->engine_samples().draw() : 0;
+  if (sample == 0 || !has_whole_elements(message, offset, bytes)) [[likely]]
+    return own();
+  std::int64_t own_ns = 0, their_ns = 0;
+  if (sample % 2 == 0) own_ns = nanoseconds_of(own);
+  their_ns = nanoseconds_of(theirs);
+  if (sample % 2 != 0) own_ns = nanoseconds_of(own);
+  message.plan->engine_samples().add(static_cast<std::int64_t>(bytes), own_ns, their_ns);
+}
 
 /// call(state of the library's functions), for a message that has the library's mark.
 template <class Call>
 auto by_library(void* state, const Call& call) {
   if (!has_mark(state, measured_mark)) return call(without_marks(state));
-  using Clock = std::chrono::steady_clock;
   const Message& message = message_of(state);
-  const Clock::time_point begun = Clock::now();
-  const auto result = call(message.state);
-  message.type->library_ns.fetch_add(std::chrono::nanoseconds(Clock::now() - begun).count(), std::memory_order_relaxed);
+  decltype(call(message.state)) result{};
+  message.type->library_ns.fetch_add(nanoseconds_of([&] { result = call(message.state); }), std::memory_order_relaxed);
   return result;
 }
 
@@ -162,7 +186,9 @@ std::size_t pack(void* state, std::size_t offset, void* destination, std::size_t
   if (most < static_cast<std::size_t>(last - first))
     last = std::max(first, elements_of(message).begin_before(first + static_cast<std::int64_t>(most)));
   const auto bytes = static_cast<std::size_t>(last - first);
-  message.packer->pack_range(destination, message.user, first, last);
+  move(
+      message, offset, bytes, [&] { message.packer->pack_range(destination, message.user, first, last); },
+      [&] { library.pack(message.state, offset, destination, bytes); });
   if (is_compared(message, offset, bytes)) [[unlikely]]
     compare_packed(library, message.state, offset, destination, bytes);
   return bytes;
@@ -172,7 +198,10 @@ Status unpack(void* state, std::size_t offset, const void* source, std::size_t b
     return by_library(state, [&](void* theirs) { return library.unpack(theirs, offset, source, bytes); });
   const Message& message = message_of(state);
   const auto first = static_cast<std::int64_t>(offset);
-  message.packer->unpack_range(message.user, source, first, first + static_cast<std::int64_t>(bytes));
+  move(
+      message, offset, bytes,
+      [&] { message.packer->unpack_range(message.user, source, first, first + static_cast<std::int64_t>(bytes)); },
+      [&] { library.unpack(message.state, offset, source, bytes); });
   if (is_compared(message, offset, bytes)) [[unlikely]]
     compare_unpacked(library, message.state, offset, source, bytes);
   return success;

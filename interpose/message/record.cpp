@@ -22,8 +22,12 @@ void record(CallId call, const Endpoint& endpoint, double seconds) noexcept {
   } else if (Plan* plan = endpoint.plan()) {
     tallied.layout = plan->layout();
     tallied.bytes = plan->bytes();
-    if (endpoint.served()) tallied.strategy = "engine";
-    if (endpoint.strategy() != Strategy::forward && !runtime().options().forced)
+    if (endpoint.served()) {
+      tallied.strategy = "engine";
+      const EngineSamples::Seconds packing = plan->engine_samples().seconds(tallied.bytes);
+      tallied.engine_seconds = packing.own;
+      tallied.saved_seconds = packing.library - packing.own;
+    } else if (endpoint.strategy() != Strategy::forward && !runtime().options().forced)
       tallied.saved_seconds = plan->saved_seconds(endpoint.kind(), endpoint.distance(), endpoint.packing());
   }
   runtime().tally.add(tallied);

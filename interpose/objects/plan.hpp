@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "datatype/decode.hpp"
+#include "interpose/objects/engine_samples.hpp"
 #include "interpose/objects/respelled_types.hpp"
 #include "kernels/packer.hpp"
 #include "model/distance.hpp"
@@ -67,6 +68,7 @@ class Plan {
   /// else nullptr. The type of a send keeps its basic type, so that no fragment splits an element; the type of a
   /// receive is bytes, which can't be split.
   const Respelled* wire(CallKind kind, Distance distance) noexcept;
+  EngineSamples& engine_samples() noexcept { return engine_samples_; }
   void hold() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void drop() noexcept {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -109,6 +111,7 @@ class Plan {
   MPI_Datatype leaf_;
   std::int64_t leaf_size_;
   LazyRespelledType typed_, packed_send_, packed_receive_;
+  EngineSamples engine_samples_;
   std::mutex mutex_;
 };
 

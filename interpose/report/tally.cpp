@@ -45,6 +45,7 @@ void Tally::add(const TalliedCall& tallied) noexcept {
       sum.tallied.bytes += tallied.bytes;
       sum.tallied.seconds += tallied.seconds;
       sum.tallied.saved_seconds += tallied.saved_seconds;
+      sum.tallied.engine_seconds += tallied.engine_seconds;
       return add_to_site(sum.served, tallied.saved_seconds);
     }
   const std::uint16_t served = served_by(tallied.strategy);
@@ -61,7 +62,7 @@ void Tally::write_out() noexcept {
   for (const Sum& sum : sums_) try {
       ledger_.post({sum.tallied.call, sum.tallied.layout ? sum.tallied.layout->text() : "", sum.tallied.strategy,
                     sum.tallied.reason, sum.calls, static_cast<std::uint64_t>(sum.tallied.bytes), sum.tallied.seconds,
-                    sum.tallied.saved_seconds});
+                    sum.tallied.saved_seconds, sum.tallied.engine_seconds});
     } catch (...) {
     }
   sums_.clear();

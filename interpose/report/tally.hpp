@@ -27,6 +27,7 @@ struct TalliedCall {
   std::int64_t bytes = 0;
   double seconds = 0;
   double saved_seconds = 0;
+  double engine_seconds = 0;
 };
 
 class Tally {

@@ -373,7 +373,7 @@ static_assert(sizeof(ModuleRecord) == 128);
 /// What the library did with the calls of a site, as far as they were examined for the end-of-job report; nothing
 /// without one. Indices are those of RecordFile::sites.
 struct SiteEffects {
-  Shared<float> saved_seconds[max_sites];   ///< the model's estimate against leaving them to MPI; may be negative
+  Shared<float> saved_seconds[max_sites];   ///< as LedgerLine::saved_seconds; may be negative
   Shared<std::uint16_t> served[max_sites];  ///< bits of Served
 };
 

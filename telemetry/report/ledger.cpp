@@ -27,6 +27,7 @@ void add(LedgerLine& sum, const LedgerLine& line) noexcept {
   sum.bytes = saturating(sum.bytes, line.bytes);
   sum.seconds += line.seconds;
   sum.saved_seconds += line.saved_seconds;
+  sum.engine_seconds += line.engine_seconds;
 }
 
 }  // namespace

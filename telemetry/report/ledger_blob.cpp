@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The format of the blob that transfers a ledger from a rank to rank 0:
-//   "bestride-ledger 2 <lines>\n"
-//   for each line four strings as "<length>:<bytes>" and four 16-digit hexadecimal numbers
-//   (calls, bytes, and the bit patterns of the two times)
+//   "bestride-ledger 3 <lines>\n"
+//   for each line four strings as "<length>:<bytes>" and five 16-digit hexadecimal numbers
+//   (calls, bytes, and the bit patterns of the three times)
 //   the numbers of CacheSums, in the same form
 //   "end <checksum of all before>\n"
 //
@@ -19,7 +19,7 @@
 namespace bestride::inline telemetry {
 namespace {
 
-constexpr std::string_view magic = "bestride-ledger 2 ";
+constexpr std::string_view magic = "bestride-ledger 3 ";
 constexpr std::size_t seal_size = 4 + 16 + 1;  // "end ", digits, newline
 
 void put_hex(std::string& out, std::uint64_t number) {
@@ -91,9 +91,10 @@ std::optional<LedgerLine> take_line(BlobReader& reader) {
   }
   const auto calls = reader.take_hex(), bytes = reader.take_hex();
   if (!calls || !bytes) return std::nullopt;
-  const auto seconds = reader.take_seconds(), saved = reader.take_seconds();
-  if (!seconds || !saved) return std::nullopt;
+  const auto seconds = reader.take_seconds(), saved = reader.take_seconds(), engine = reader.take_seconds();
+  if (!seconds || !saved || !engine) return std::nullopt;
   line.calls = *calls, line.bytes = *bytes, line.seconds = *seconds, line.saved_seconds = *saved;
+  line.engine_seconds = *engine;
   return line;
 }
 
@@ -139,6 +140,7 @@ std::string Ledger::serialise() const {
     put_hex(blob, line.bytes);
     put_hex(blob, std::bit_cast<std::uint64_t>(line.seconds));
     put_hex(blob, std::bit_cast<std::uint64_t>(line.saved_seconds));
+    put_hex(blob, std::bit_cast<std::uint64_t>(line.engine_seconds));
   }
   const CacheSums sums = cache();
   for (std::uint64_t CacheSums::*const sum : cache_sums) put_hex(blob, sums.*sum);

@@ -27,6 +27,7 @@ void expect_equal(const std::vector<LedgerLine>& a, const std::vector<LedgerLine
     EXPECT_EQ(a[i].bytes, b[i].bytes);
     EXPECT_EQ(a[i].seconds, b[i].seconds);
     EXPECT_EQ(a[i].saved_seconds, b[i].saved_seconds);
+    EXPECT_EQ(a[i].engine_seconds, b[i].engine_seconds);
   }
 }
 
@@ -142,19 +143,19 @@ TEST(LedgerBlob, InconsistentBlobWithValidChecksumAddsNothing) {
   const std::string zeros(16, '0'), infinity = "7ff0000000000000";
   Ledger target;
   const std::string sums = zeros + zeros + zeros + zeros + zeros + zeros;
-  EXPECT_TRUE(target.merge(sealed("bestride-ledger 2 0\n" + sums)));
+  EXPECT_TRUE(target.merge(sealed("bestride-ledger 3 0\n" + sums)));
   for (const std::string& body : {
-           std::string("bestride-ledger 2 0\n"),
-           "bestride-ledger 2 0\n" + sums.substr(1),
-           "bestride-ledger 2 1\n" + sums,
-           "bestride-ledger 1 0\n" + sums,
-           "bestride-ledger 2 18446744073709551615\n" + sums,
-           "bestride-ledger 2 99999999999999999999\n" + sums,
-           "bestride-ledger 2 -1\n" + sums,
-           "bestride-ledger 2 1\n18446744073709551615:x" + zeros + sums,
-           "bestride-ledger 2 1\n1:a0:0:0:" + zeros + zeros + zeros,
-           "bestride-ledger 2 1\n1:a0:0:0:" + zeros + zeros + zeros + infinity + sums,
-           "bestride-ledger 2 0\n1:a0:0:0:" + zeros + zeros + zeros + zeros + sums,
+           std::string("bestride-ledger 3 0\n"),
+           "bestride-ledger 3 0\n" + sums.substr(1),
+           "bestride-ledger 3 1\n" + sums,
+           "bestride-ledger 2 0\n" + sums,
+           "bestride-ledger 3 18446744073709551615\n" + sums,
+           "bestride-ledger 3 99999999999999999999\n" + sums,
+           "bestride-ledger 3 -1\n" + sums,
+           "bestride-ledger 3 1\n18446744073709551615:x" + zeros + sums,
+           "bestride-ledger 3 1\n1:a0:0:0:" + zeros + zeros + zeros + zeros,
+           "bestride-ledger 3 1\n1:a0:0:0:" + zeros + zeros + zeros + infinity + zeros + sums,
+           "bestride-ledger 3 0\n1:a0:0:0:" + zeros + zeros + zeros + zeros + zeros + sums,
        })
     EXPECT_FALSE(target.merge(sealed(body))) << body;
   EXPECT_TRUE(target.lines().empty());

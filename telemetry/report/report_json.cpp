@@ -25,6 +25,7 @@ std::string report_json(const ReportHeader& header, const std::vector<LedgerLine
         .member("reason", line.reason);
     json.member("calls", line.calls).member("bytes", line.bytes);
     json.member("seconds", line.seconds).member("saved_seconds", line.saved_seconds);
+    if (line.engine_seconds > 0) json.member("engine_seconds", line.engine_seconds);
     json.close_object();
   }
   json.close_array().close_object();

@@ -41,6 +41,19 @@ TEST(ReportText, ListsStrategiesAndForwardedCalls) {
   EXPECT_THAT(text, HasSubstr("saved is the model's estimate against leaving the call to MPI, not a measurement\n"));
 }
 
+TEST(ReportText, WhatTheEngineTookAndTheLibraryWould) {
+  const std::vector<LedgerLine> lines = {{"MPI_Isend", "16 x 8192 | 8 B", "engine", "", 1200, 2u << 30, 3.5, 2, 1},
+                                         {"MPI_Recv", "16 x 8192 | 8 B", "engine", "", 1200, 1u << 30, 3.5, 1, 0.5},
+                                         {"MPI_Send", "8 x 16 | 8 B", "pack", "", 7, 56, 1, 1}};
+  const std::string text = report_text(header, lines);
+  EXPECT_THAT(text, HasSubstr("\nengine: 3.00 GiB packed and unpacked in 1.50 s; the MPI library's engine takes 4.50 s "
+                              "for them\n"));
+  EXPECT_THAT(text, HasSubstr("saved is the model's estimate, of the engine what samples show\n"));
+  const std::string json = report_json(header, lines);
+  EXPECT_THAT(json, HasSubstr(R"("saved_seconds": 2, "engine_seconds": 1})"));
+  EXPECT_THAT(json, HasSubstr(R"("saved_seconds": 1})"));
+}
+
 TEST(ReportText, SaysWhatWouldChangeWhatWasLeftToMpi) {
   const std::vector<LedgerLine> left = {{"MPI_Send", "8 x 16 | 8 B", "forward", "model", 7, 56, 1, 0},
                                         {"MPI_Send", "8 x 16 | 8 B", "forward", "first use", 7, 56, 1, 0}};

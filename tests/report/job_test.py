@@ -121,6 +121,8 @@ class JobTest(unittest.TestCase):
         for line in ledger:
             self.assertIn(line["strategy"], by_function[line["call"]])
         self.assertNotIn("MPI_Barrier", by_function)
+        for line in ledger:
+            self.assertEqual(line.get("engine_seconds", 0) > 0, line["strategy"] == "engine", line)
         saved = sum(line["saved_seconds"] for line in ledger)
         self.assertAlmostEqual(sum(site["saved_seconds"] for site in sites), saved, delta=1e-5 * saved)
         return by_function, saved
@@ -128,7 +130,7 @@ class JobTest(unittest.TestCase):
     def test_how_calls_were_served_is_said_by_place(self):
         by_function, saved = self.served()
         self.assertIn("engine", by_function["MPI_Sendrecv"])
-        self.assertEqual(saved, 0, "nothing is predicted for the engine")
+        self.assertGreater(saved, 0, "of single doubles, the library's engine is slower")
         later_ucx = os.path.join(os.path.dirname(os.path.dirname(COMMAND)), "lib", "libinterpose_later_ucx.so")
         by_function, saved = self.served(LD_PRELOAD=later_ucx)  # a version that the engine does not know
         self.assertIn("pack", by_function["MPI_Sendrecv"])
