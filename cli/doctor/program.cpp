@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The doctor's check of a program: would a preloaded library be between the program and its MPI?
+#include <unistd.h>
+
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -159,9 +161,13 @@ std::string check_program(Findings& findings, const Installation& installation, 
   if (found.empty()) {
     bool exists = false;
     const std::string why = why_no_program(program, &exists);
-    findings.problem(program_check, exists ? "'" + program + "' can't be run: " + why
-                                           : "there is no program '" + program +
-                                                 "' that can be run; give its path, or a name in PATH");
+    // A name without a folder is looked for in PATH only.
+    const bool is_here = !exists && access(program.c_str(), F_OK) == 0;
+    findings.problem(program_check, exists    ? "'" + program + "' can't be run: " + why
+                                    : is_here ? "'" + program + "' is in this folder, not in PATH; give ./" + program +
+                                                    ", or the interpreter that runs it, as python"
+                                              : "there is no program '" + program +
+                                                    "' that can be run; give its path, or a name in PATH");
     return "";
   }
   const std::string path = resolved(found);

@@ -374,7 +374,10 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view) {
   if (finding.path) add_slow_path_evidence(*finding.path, lines);
   if (finding.fault != Fault::crash)
     for (std::string& text : dropped_lines(view.job.ranks)) lines.push_back(std::move(text));
-  if (!finding.held_up.empty()) lines.push_back("waiting: " + ranks_text(finding.held_up));
+  if (!finding.held_up.empty()) {
+    const bool past = finding.fault == Fault::crash && !finding.without_process, one = finding.held_up.size() == 1;
+    lines.push_back(ranks_text(finding.held_up) + (past ? " waited" : one ? " waits" : " wait") + " because of this");
+  }
   return lines;
 }
 

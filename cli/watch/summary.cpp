@@ -276,8 +276,8 @@ std::vector<NextStep> next_steps(const Finding& finding, const JobView& view) {
       if (finding.cause == Cause::polling)
         return {{"a message is under way", "bestride where --calls 8", "a send that a polling call could find",
                  "look at who should send, and with which tag and communicator"}};
-      return {{finding.culprits.size() == 1 ? "it is where it was" : "they are where they were",
-               "bestride where --stacks", "other frames than in this verdict", "look at this place of the program"}};
+      return {{finding.culprits.size() == 1 ? "it has moved on" : "they have moved on", "bestride where --stacks",
+               "other frames than in this verdict", "look at this place of the program"}};
     case Fault::unmatched_message:
       return {{"destination, tag and communicator of the send and of the receive agree", "bestride where --calls 8",
                "the same on both ranks", "fix the one that differs"}};

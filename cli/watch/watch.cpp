@@ -337,7 +337,7 @@ class Watch {
       if (++printed_[job.name()] <= most_verdicts)
         say(finding_text(finding, job.view(), stacks ? stacks_of(job) : nullptr, seconds() - finding.since,
                          colour_wanted(STDERR_FILENO)));
-      act_on(finding);
+      act_on(finding, job);
     }
     if (new_finding || !changes.ended.empty()) write(job, -1, new_finding);
   }
@@ -384,8 +384,16 @@ class Watch {
             finding.fault == Fault::unmatched_message || finding.fault == Fault::deadlock);
   }
 
-  void act_on(const Finding& finding) {
-    if (options_.on_fault != OnFault::abort || !is_certain(finding) || aborted_at_ > 0) return;
+  void act_on(const Finding& finding, const WatchedJob& job) {
+    const bool has_ended = finding.fault == Fault::crash && job.ended();
+    if (options_.on_fault != OnFault::abort || aborted_at_ > 0 || has_ended) return;
+    if (!is_certain(finding)) {
+      if (!std::exchange(left_going_, true))
+        say("bestride: the job is not ended: --on-fault=abort ends what surely can't go on, with a confidence of 80 % "
+            "at "
+            "least\n");
+      return;
+    }
     say("bestride: the job is ended because it can't go on (--on-fault=abort)\n");
     aborted_at_ = seconds();
     launcher_.send(SIGTERM);
@@ -455,6 +463,7 @@ class Watch {
   std::map<std::string, JobStacks> stacks_;     ///< by job, when its last finding was made
   std::set<std::string> incomplete_;            ///< jobs with ranks that can't be watched
   double aborted_at_ = 0;                       ///< 0: the job was not ended
+  bool left_going_ = false;                     ///< it was said that --on-fault=abort does not end the job
   bool abandoned_ = false;                      ///< a job whose launcher was killed
   LauncherProcess launcher_;
 };

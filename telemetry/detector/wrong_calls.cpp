@@ -434,8 +434,15 @@ Finding Detector::finding_of_cycle(const Diagnosis::Cycle& found) const {
   } else if (finding.tags) {
     finding.fault = Fault::unmatched_message;
     finding.culprits = {finding.tags->by_receiver ? finding.tags->to : finding.tags->from};
-    // The tags also differ if the ranks are in different phases for another reason.
-    finding.confidence = finding.tags->left_out ? 0.8 : 0.7;
+    // The tags also differ if the ranks are in different phases for another reason, so that the sender may yet send
+    // the right one, unless it waits in a collective call.
+    const RankWaits* const sender = graph_.find(finding.tags->from);
+    const bool waits_for_message =
+        !sender || std::any_of(sender->threads.begin(), sender->threads.end(), [](const auto& thread) {
+          return thread.conditions.empty() ||
+                 std::any_of(thread.conditions.begin(), thread.conditions.end(), is_message);
+        });
+    finding.confidence = finding.tags->left_out || !waits_for_message ? 0.8 : 0.7;
   } else if (!contradictions.empty()) {
     finding.fault = Fault::unmatched_message;
     const Contradiction& first = contradictions.front();

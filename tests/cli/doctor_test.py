@@ -129,6 +129,10 @@ class Doctor(CommandTest):
 
     def test_what_is_no_program(self):
         self.assertIn("problem  program   there is no program 'nowhere' that can be run", self.findings("nowhere", code=1))
+        name = f"here-{os.getpid()}.py"
+        with open(name, "w", encoding="utf-8"):
+            self.addCleanup(os.unlink, name)
+        self.assertIn(f"'{name}' is in this folder, not in PATH; give ./{name}, or the interpreter that runs it", self.findings(name, code=1))
         self.assertIn("problem  program   '/tmp' can't be run: it is a folder; name the program in it\n", self.findings("/tmp", code=1))
         data = self.write("data", "")
         self.assertIn(f"problem  program   '{data}' can't be run: you have no permission to execute it; 'chmod +x' gives it\n", self.findings(data, code=1))
