@@ -48,7 +48,9 @@ std::string tags_text(const TagMismatch& tags, const JobView& view) {
   return rank_text(tags.from) + " sent " + rank_text(tags.to) + " a message with tag " + std::to_string(tags.sent) +
          sent_at +
          (tags.other_communicator
-              ? ", on another communicator than the one on which it is expected"
+              ? tags.by_receiver ? ", but " + rank_text(tags.to) + " waits for it on another communicator" +
+                                       place_of(CallKind::receive, tags.to, tags.from, tags.wanted, view)
+                                 : ", on another communicator than the one on which it is expected"
               : ", but " + rank_text(tags.to) + " waits for tag " + std::to_string(tags.wanted) +
                     (tags.by_receiver ? place_of(CallKind::receive, tags.to, tags.from, tags.wanted, view) : ""));
 }

@@ -174,6 +174,7 @@ void Detector::find_missing(std::vector<Finding>& found) {
 
 void Detector::find_communication_hangs(std::vector<Finding>& found) {
   Ranks stuck, locked, elsewhere;
+  Ranks unresolved;             // they may wait for something that is not known
   Cause does = Cause::waiting;  // those that are in a function of the program
   // If no rank can let the others proceed, ranks that wait for others count, too: all edges may be of completed sends.
   const double limit = adapted(limits_.communication);
@@ -194,8 +195,10 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
         std::min(served_idle(each), seconds_since_others(each)) < std::max(limit, limit_of_wait(waits)))
       continue;
     // What is not in its conditions may be what it waits for.
-    if (std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& t) { return !t.resolved; }))
+    if (std::any_of(waits.threads.begin(), waits.threads.end(), [](const ThreadWait& t) { return !t.resolved; })) {
+      unresolved.push_back(waits.rank);
       continue;
+    }
     stuck.push_back(waits.rank);
     if (history(each).called_back) {
       elsewhere.push_back(waits.rank);
@@ -213,7 +216,16 @@ void Detector::find_communication_hangs(std::vector<Finding>& found) {
   finding.cause = Cause::in_mpi;
   // A rank that sleeps on a lock inside MPI while the others poll does not progress the communication.
   const bool by_lock = !locked.empty() && 2 * locked.size() <= stuck.size();
-  finding.culprits = !elsewhere.empty() ? elsewhere : by_lock ? locked : stuck;
+  // The others wait for a rank whose call does not end, although nobody keeps it waiting, or nobody knows for whom.
+  Ranks first;
+  for (const std::int32_t number : stuck)
+    if (!graph_.find(number)->waits()) first.push_back(number);
+  const auto waits_for_unresolved = [&](std::int32_t number) {
+    return std::any_of(unresolved.begin(), unresolved.end(),
+                       [&](std::int32_t target) { return graph_.needs(number, target); });
+  };
+  if (first.empty() && std::all_of(stuck.begin(), stuck.end(), waits_for_unresolved)) first = unresolved;
+  finding.culprits = !elsewhere.empty() ? elsewhere : by_lock ? locked : !first.empty() ? first : stuck;
   if (!elsewhere.empty()) {
     finding.fault = Fault::computation_hang;
     finding.cause = does;
@@ -325,9 +337,15 @@ void Detector::find_starvation(std::vector<Finding>& found) {
     if (active < adapted(limits_.starvation)) continue;
     // A rank may wait for its next task while others work. It is starved if its own message was not received.
     double longest = 0;
-    for (const std::int32_t waiter : held_up({number}, adapted(limits_.starvation)))
-      if (graph_.needs(waiter, number) && has_unreceived_messages(*rank(waiter), *known))
+    // Nor does it wait for a task if all others are in collective calls, so that none can send it one.
+    const Ranks waiters = held_up({number}, adapted(limits_.starvation));
+    const bool all_wait = waiters.size() + 1 == graph_.ranks.size();
+    for (const std::int32_t waiter : waiters) {
+      const WaitCondition* const why = graph_.edge(waiter, number);
+      const bool by_all = all_wait && why && why->required && why->ordinal != 0;
+      if (graph_.needs(waiter, number) && (by_all || has_unreceived_messages(*rank(waiter), *known)))
         longest = std::max(longest, served_idle(*rank(waiter)));
+    }
     if (longest <= 0) continue;
     const double lasts = std::min(active, longest);
     Finding& finding = lasts >= adapted(limits_.working) ? starved : working;

@@ -72,6 +72,17 @@ TEST_F(Tags, ASenderThatNamesAnotherOneAndFinalizes) {
   EXPECT_EQ(found.tags->wanted, 100);
 }
 
+/// All messages were on MPI_COMM_WORLD, until it probes another one.
+TEST_F(Tags, AReceiverThatNamesAnotherCommunicator) {
+  job.communicator(7, {0, 1, 2, 3});
+  steps(constant, 100);
+  job.call(1, "MPI_Probe", 0, 1).tag = 100;
+  const Finding found = expect_one(observe(2), Fault::unmatched_message, Ranks{1});
+  ASSERT_TRUE(found.tags);
+  EXPECT_TRUE(found.tags->other_communicator);
+  EXPECT_TRUE(found.tags->by_receiver);
+}
+
 /// It has received both before, so the message may be meant for a later receive.
 TEST_F(Tags, BothAreUsual) {
   for (int i = 0; i < 3; ++i) finished(1, "MPI_Recv", 0, 10);

@@ -296,11 +296,13 @@ std::optional<TagMismatch> Receives::find_mismatch(const RankSnapshot& sender, b
   };
   if (std::none_of(awaited_.begin(), awaited_.end(), is_from)) return std::nullopt;
   const std::int64_t missing = missing_from(sender);
+  // It awaits a tag, or names a communicator, that none of its messages from the sender has had.
   const auto awaits_new_tag = [&](std::uint64_t uid) {
     const std::vector<std::int32_t> tags = tags_from(sender, uid);
     return tags.size() >= usual_tags && std::any_of(awaited_.begin(), awaited_.end(), [&](const Awaited& awaited) {
-             return awaited.uid == uid && awaited.tag >= 0 && is_from(awaited) &&
-                    std::find(tags.begin(), tags.end(), awaited.tag) == tags.end();
+             if (!is_from(awaited)) return false;
+             if (awaited.uid != uid) return any_communicator && tags_from(sender, awaited.uid).empty();
+             return awaited.tag >= 0 && std::find(tags.begin(), tags.end(), awaited.tag) == tags.end();
            });
   };
   std::map<std::uint64_t, bool> new_tags;  // by communicator
@@ -347,7 +349,8 @@ std::optional<TagMismatch> Receives::find_mismatch(const RankSnapshot& sender, b
       if (fit <= best_fit) continue;
       best_fit = fit;
       best = TagMismatch{sender.world_rank, receiver_.world_rank, sent.tag, awaited.tag, !same};
-      best->by_receiver = same && is_less_usual(tags_from(sender, uid), awaited.tag, sent.tag);
+      best->by_receiver = same ? is_less_usual(tags_from(sender, uid), awaited.tag, sent.tag)
+                               : tags_from(sender, uid).size() >= usual_tags && tags_from(sender, awaited.uid).empty();
       best->left_out = same && !best->by_receiver &&
                        std::any_of(sender.threads.begin(), sender.threads.end(), [&](const auto& thread) {
                          return has_left_out(thread, sent.communicator, sent.peer, sent.tag, awaited.tag);

@@ -118,6 +118,7 @@ void Detector::find_left_early(std::vector<Finding>& found) const {
   finding.confidence = 1;
   // One of them may have sent the message that is waited for with another tag.
   finding.tags = tag_mismatch_among(finding.held_up, /*certain=*/false, /*any_communicator=*/false);
+  if (!finding.tags) finding.tags = tag_mismatch_among(finding.held_up, /*certain=*/false, /*any_communicator=*/true);
   if (finding.tags && is_member(left, finding.tags->from)) {
     finding.fault = Fault::unmatched_message;
     finding.cause = Cause::in_mpi;

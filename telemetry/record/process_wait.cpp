@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -298,11 +299,25 @@ bool is_end_of_a_thread(int pid, long long futex) {
   return read_memory(pid, futex, &tid, sizeof tid) == sizeof tid && tid > 0 && process_status(pid, tid).exists;
 }
 
+/// No other process has the memory at this address. std::future waits there without the flag of a private futex.
+bool is_private_memory(int pid, int tid, long long address) {
+  std::istringstream maps(content(folder_of(pid) + "/task/" + std::to_string(tid) + "/maps"));
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0, end = 0;
+    char access[5] = "";
+    if (std::sscanf(line.c_str(), "%llx-%llx %4s", &begin, &end, access) != 3) return false;
+    const auto at = static_cast<unsigned long long>(address);
+    if (at >= begin && at < end) return access[3] == 'p';
+  }
+  return false;
+}
+
 /// A thread waits in a futex that no other process has, or for the end of another thread, without a limit of time.
 bool waits_for_a_lock(int pid, int tid) {
   const SystemCall call = system_call_of(pid, tid);
   return call.number == SYS_futex && call.fourth == 0 &&
-         ((call.second & private_flag) != 0 || is_end_of_a_thread(pid, call.first)) &&
+         ((call.second & private_flag) != 0 || is_end_of_a_thread(pid, call.first) ||
+          is_private_memory(pid, tid, call.first)) &&
          process_status(pid, tid).state == 'S';
 }
 

@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -264,16 +265,24 @@ TEST_F(Waits, ALockOfItsOwnForEver) {
     pthread_mutex_lock(&mutex);
   });
   EXPECT_FALSE(has_a_child.wait("wait for a lock").may_go_on) << "no other process has this lock";
-  const Child shared([] {
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    pthread_mutex_t mutex;
-    pthread_mutex_init(&mutex, &attributes);
-    pthread_mutex_lock(&mutex);
-    pthread_mutex_lock(&mutex);
+  for (const int kind : {MAP_SHARED, MAP_PRIVATE}) {
+    const Child shared([kind] {
+      pthread_mutexattr_t attributes;
+      pthread_mutexattr_init(&attributes);
+      pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+      void* const memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
+      auto* const mutex = static_cast<pthread_mutex_t*>(memory);
+      pthread_mutex_init(mutex, &attributes);
+      pthread_mutex_lock(mutex);
+      pthread_mutex_lock(mutex);
+    });
+    EXPECT_EQ(shared.wait("wait for a lock").may_go_on, kind == MAP_SHARED);
+  }
+  const Child never([] {
+    std::promise<int> promise;
+    promise.get_future().wait();
   });
-  EXPECT_TRUE(shared.wait("wait for a lock").may_go_on);
+  EXPECT_FALSE(never.wait("wait for a lock").may_go_on);
 }
 
 /// The zombie of an initial thread that has ended does nothing.
