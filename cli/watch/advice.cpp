@@ -47,6 +47,20 @@ std::string communication_advice(const Finding& finding, const JobView& view) {
     return "compare the remote leader, the peer communicator and the tag that the leaders of the two groups give; else "
            "look at " +
            otherwise;
+  if (is_in([](const CallSnapshot& call) {
+        return function_name(call.function).starts_with("MPI_Comm_create_") ||
+               function_name(call.function).starts_with("MPI_Intercomm_create_");
+      }))
+    return "compare the groups and the tag that the ranks pass, and look for a member of the group that does not make "
+           "this call; else look at " +
+           otherwise;
+  if (is_in([](const CallSnapshot& call) {
+        const CallKind kind = telemetry::kind_of(call.function, false);
+        return kind == CallKind::wait_all || kind == CallKind::wait_any;
+      }))
+    return "if a request of this call is of the program's own (MPI_Grequest_start), look for what calls "
+           "MPI_Grequest_complete; else look at " +
+           otherwise;
   return "look at " + otherwise;
 }
 

@@ -439,6 +439,19 @@ TEST_F(FindingText, WhatIsOverIsNamed) {
             "the job goes on: the communication hang of rank 1 (pid 101 on ), reported above, lasted 12.0 s");
 }
 
+TEST_F(FindingText, CallsWhosePartnersAreNotRecorded) {
+  finding.fault = Fault::communication_hang;
+  finding.culprits = {1};
+  const auto advice_in = [&](const char* function) {
+    sample.call(1, function);
+    return advice(finding, view());
+  };
+  EXPECT_THAT(advice_in("MPI_Comm_create_group"), HasSubstr("compare the groups and the tag"));
+  EXPECT_THAT(advice_in("MPI_Intercomm_create"), HasSubstr("compare the remote leader"));
+  EXPECT_THAT(advice_in("MPI_Wait"), HasSubstr("MPI_Grequest_complete"));
+  EXPECT_THAT(advice_in("MPI_Allreduce"), testing::StartsWith("look at the network"));
+}
+
 /// As of a process that ends while its stacks are taken.
 TEST(HostStacksOfRanks, AStackWithoutFramesIsLeftOut) {
   HostStacks host;

@@ -389,9 +389,9 @@ class Watch {
     if (options_.on_fault != OnFault::abort || aborted_at_ > 0 || has_ended) return;
     if (!is_certain(finding)) {
       if (!std::exchange(left_going_, true))
-        say("bestride: the job is not ended: --on-fault=abort ends what surely can't go on, with a confidence of 80 % "
-            "at "
-            "least\n");
+        say("bestride: the job is not ended: --on-fault=abort ends it for a crash, deadlock, mismatch or unmatched "
+            "message, "
+            "from 80 % confidence on\n");
       return;
     }
     say("bestride: the job is ended because it can't go on (--on-fault=abort)\n");
