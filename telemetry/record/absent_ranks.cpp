@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -21,6 +22,36 @@ namespace {
 std::string environment_of(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/environ");
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The value of a variable; null: there is none. `environment`: "NAME=value" with '\0' after each.
+const char* variable_in(const std::string& environment, const std::string& name) {
+  for (std::size_t at = 0; at < environment.size(); at = environment.find('\0', at) + 1) {
+    const char* const each = environment.c_str() + at;
+    if (std::strncmp(each, name.c_str(), name.size()) == 0 && each[name.size()] == '=') return each + name.size() + 1;
+    if (environment.find('\0', at) == std::string::npos) break;
+  }
+  return nullptr;
+}
+int number_in(const std::string& environment, const char* name) {
+  return launcher_number(variable_in(environment, name));
+}
+
+/// As launcher_rank().
+int launcher_rank_in(const std::string& environment) {
+  for (const char* name : launcher_rank_variables)
+    if (const int number = number_in(environment, name); number >= 0) return number;
+  return -1;
+}
+/// The number of ranks on the host of the process; -1: not known. Hydra, Open MPI, and Slurm if the step has one node.
+int local_size_in(const std::string& environment) {
+  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
+    if (const int number = number_in(environment, name); number >= 0) return number;
+  return number_in(environment, "SLURM_STEP_NUM_NODES") == 1 ? number_in(environment, "SLURM_STEP_NUM_TASKS") : -1;
+}
+bool names_watcher(const std::string& environment, const std::string& watcher) {
+  const char* const named = variable_in(environment, "BESTRIDE_WATCHER");
+  return named && watcher == named;
 }
 
 std::vector<int> all_processes() {
@@ -87,14 +118,14 @@ AbsentRanks find_absent_ranks(const std::vector<RankSnapshot>& ranks) {
     const int number = launcher_rank_in(environment);
     const ProcessStatus status = process_status(pid);
     if (!status.exists || status.state == 'Z') continue;
-    if (number >= 0 && variable_in(environment, "BESTRIDE_WATCHER") == visible->watcher) {
+    if (number >= 0 && names_watcher(environment, visible->watcher)) {
       const auto [at, is_new] = pids.try_emplace(number, pid);
       if (!is_new && status.parent == at->second) at->second = pid;
     } else if (number < 0 && status.parent == launcher) {
       starts_others = true;
     }
   }
-  const bool all_here = launcher_local_size_in(environment_of(visible->pid)) == visible->launch_size;
+  const bool all_here = local_size_in(environment_of(visible->pid)) == visible->launch_size;
   for (std::int32_t number = 0; number < visible->launch_size; ++number) {
     if (std::find(present.begin(), present.end(), number) != present.end()) continue;
     if (const auto at = pids.find(number); at != pids.end())
