@@ -281,7 +281,7 @@ std::string working_text(const Finding& finding, const JobView& view, double sec
     const bool is_explained = finding.tags || finding.wrong_peer || finding.omitted;
     return ranks_text(ranks) + " wait for each other for " + seconds_text(seconds) +
            ", but poll, or have other threads that may call MPI; this may be their work" +
-           (is_explained ? ", although " + headline(finding, view, nullptr) : "");
+           (is_explained ? "; if it is not: " + headline(finding, view, nullptr) : "");
   }
   if (finding.fault == Fault::starvation)
     return subject(finding, view) + plural(finding, " makes", " make") + " other calls for " + seconds_text(seconds) +

@@ -21,7 +21,7 @@ import time
 import generate
 
 STATUS = re.compile(r"bestride: (?:no rank makes progress for|.* (?:computes?|sleeps?|waits?|reads? or writes?|makes? other calls|"
-                    r"ha(?:s|ve) not called MPI_Init)) .*; this may be (?:its|their) work$")
+                    r"ha(?:s|ve) not called MPI_Init)) .*; this may be (?:its|their) work(?:; if it is not: .*)?$")
 
 
 def text_of(path):
