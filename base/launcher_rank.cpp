@@ -2,7 +2,6 @@
 #include "base/launcher_rank.hpp"
 
 #include <cstdlib>
-#include <initializer_list>
 
 namespace bestride {
 namespace {
@@ -14,9 +13,9 @@ int number_in(const Names& names) noexcept {
     if (const int number = launcher_number(std::getenv(name)); number >= 0) return number;
   return -1;
 }
-int number_in(std::initializer_list<const char*> names) noexcept {
-  return number_in<std::initializer_list<const char*>>(names);
-}
+constexpr const char* local_rank_variables[] = {"MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID",
+                                                "SLURM_LOCALID"};
+constexpr const char* size_variables[] = {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"};
 
 }  // namespace
 
@@ -29,12 +28,10 @@ int launcher_number(const char* value) noexcept {
 
 int launcher_rank() noexcept { return number_in(launcher_rank_variables); }
 
-int launcher_local_rank() noexcept {
-  return number_in({"MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "SLURM_LOCALID"});
-}
+int launcher_local_rank() noexcept { return number_in(local_rank_variables); }
 
 int launcher_size() noexcept {
-  const int size = number_in({"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"});
+  const int size = number_in(size_variables);
   return size > 0 ? size : 0;
 }
 

@@ -390,8 +390,7 @@ class Watch {
     if (!is_certain(finding)) {
       if (!std::exchange(left_going_, true))
         say("bestride: the job is not ended: --on-fault=abort ends it for a crash, deadlock, mismatch or unmatched "
-            "message, "
-            "from 80 % confidence on\n");
+            "message, from 80 % confidence on\n");
       return;
     }
     say("bestride: the job is ended because it can't go on (--on-fault=abort)\n");

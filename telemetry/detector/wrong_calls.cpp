@@ -286,22 +286,22 @@ std::optional<OmittedCall> Detector::omitted_among(const Ranks& group) const {
 /// A collective call in which others wait for a rank of `group`, which is in a collective call on another communicator.
 /// A rank that has come there, too, has made it before, and so have most of those that have come to either.
 std::optional<OmittedCall> Detector::omitted_by_one_of(const Ranks& group) const {
-  const auto has_begun = [](const RankSnapshot& rank, const WaitCondition& call) {
-    return std::any_of(rank.communicators.begin(), rank.communicators.end(), [&](const auto& its) {
-      return its.uid == call.communicator && static_cast<std::int32_t>(its.collectives - call.ordinal) >= 0;
-    });
+  const auto on = [](const RankSnapshot& rank, const WaitCondition& call) -> const CommunicatorSnapshot* {
+    const auto at = std::find_if(rank.communicators.begin(), rank.communicators.end(),
+                                 [&](const auto& its) { return its.uid == call.communicator; });
+    return at != rank.communicators.end() ? &*at : nullptr;
   };
-  const auto is_member = [](const RankSnapshot& rank, const WaitCondition& call) {
-    return std::any_of(rank.communicators.begin(), rank.communicators.end(),
-                       [&](const auto& its) { return its.uid == call.communicator; });
+  const auto has_begun = [](const CommunicatorSnapshot& its, const WaitCondition& call) {
+    return static_cast<std::int32_t>(its.collectives - call.ordinal) >= 0;
   };
   const auto find = [&](const WaitCondition& omitted, std::int32_t by,
                         const WaitCondition& next) -> std::optional<OmittedCall> {
     std::int32_t witness = -1;
     std::size_t with = 0, without = 0;
     for (const RankSnapshot& each : ranks_) {
-      if (!is_member(each, omitted) || !is_member(each, next)) continue;
-      const bool made = has_begun(each, omitted), has_come = has_begun(each, next);
+      const CommunicatorSnapshot *const first = on(each, omitted), *const second = on(each, next);
+      if (!first || !second) continue;
+      const bool made = has_begun(*first, omitted), has_come = has_begun(*second, next);
       if (made && has_come) witness = each.world_rank;
       with += made;
       without += !made && has_come;

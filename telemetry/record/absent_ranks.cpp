@@ -26,11 +26,9 @@ std::string environment_of(int pid) {
 
 /// The value of a variable; null: there is none. `environment`: "NAME=value" with '\0' after each.
 const char* variable_in(const std::string& environment, const std::string& name) {
-  for (std::size_t at = 0; at < environment.size(); at = environment.find('\0', at) + 1) {
-    const char* const each = environment.c_str() + at;
+  const char* const end = environment.c_str() + environment.size();
+  for (const char* each = environment.c_str(); each < end; each += std::strlen(each) + 1)
     if (std::strncmp(each, name.c_str(), name.size()) == 0 && each[name.size()] == '=') return each + name.size() + 1;
-    if (environment.find('\0', at) == std::string::npos) break;
-  }
   return nullptr;
 }
 int number_in(const std::string& environment, const char* name) {
