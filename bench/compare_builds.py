@@ -2,23 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the preload libraries of two builds, old and new, in turns: messages, halo exchange, and calls with nothing to do.
 
-compare_builds.py OLD_BUILD NEW_BUILD [--what messages,halo,calls] [--rounds 8] [--environment NAME=value] [--json FILE]
+compare_builds.py OLD_BUILD NEW_BUILD [--what messages,halo,calls] [--rounds 8] [--environment NAME=value] [--table FILE]
 
 The programs are those of NEW_BUILD. Each round runs both libraries one shortly after the other, the order changing from round to
 round. A ratio is old over new within a round, so more than 1 means that the new library is faster. Without a profile both
 libraries choose by the built-in one, so both do the same.
 """
-import argparse
 import json
 import os
 import shutil
 import statistics
 import sys
 
-from launch import launch, library_of
+import summary
+from launch import launch, library_of, parser_of
 from run_call_overhead import environment, instructions, timed
 from run_halo import CASES, COMMON
-from run_messages import cases_of, families, geometric_mean
+from run_messages import cases_of, families
 
 BUILDS = ("old", "new")
 
@@ -65,41 +65,45 @@ def call_instructions(libraries, programs, names):
     return {name: {build: instructions(program, i, environment("preloaded", libraries[build])) for build in BUILDS} for i, name in enumerate(names)}
 
 
-def print_ratios(what, pairs):
-    ratios = {name: [pair["old"][name] / pair["new"][name] for pair in pairs] for name in pairs[0]["old"]}
-    best = {name: min(pair["old"][name] for pair in pairs) / min(pair["new"][name] for pair in pairs) for name in ratios}
-    middle = {name: statistics.median(values) for name, values in ratios.items()}
-    print(f"{what}: {len(ratios)} cases, {len(pairs)} rounds; old over new: geometric mean of the medians {geometric_mean(list(middle.values())):.3f}, "
-          f"of the fastest runs {geometric_mean(list(best.values())):.3f}")
-    for name in sorted(ratios, key=best.get)[:5]:
-        print(f"  lowest: {name:42} fastest {best[name]:.3f}, median {middle[name]:.3f} ({min(ratios[name]):.2f} to {max(ratios[name]):.2f})")
+def rows_of(what, pairs):
+    """One row for each case from [{build: {case: time}} per round]."""
+    rows = []
+    for name in pairs[0]["old"]:
+        times = {build: [pair[build][name] for pair in pairs] for build in BUILDS}
+        rows.append({"case": name, "what": what, "old": statistics.median(times["old"]), "new": statistics.median(times["new"]),
+                     **summary.spread("ratio", summary.ratios(times, "old", "new")), "fastest_ratio": min(times["old"]) / min(times["new"]), "rounds": len(pairs)})
+    return rows
+
+
+def print_rows(what, rows):
+    print(f"{what}: {len(rows)} cases, {rows[0]['rounds']} rounds; old over new: geometric mean of the medians "
+          f"{summary.geometric_mean([row['ratio'] for row in rows]):.3f}, of the fastest runs {summary.geometric_mean([row['fastest_ratio'] for row in rows]):.3f}")
+    for row in sorted(rows, key=lambda row: row["fastest_ratio"])[:5]:
+        print("  lowest: {case:42} fastest {fastest_ratio:.3f}, median {ratio:.3f} ({ratio_q1:.2f} to {ratio_q3:.2f})".format(**row))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, rounds=8, build=False)
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--what", default="calls,messages,halo")
-    parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--cases", nargs="*", default=[], help="beginnings of names of messages (all)")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=value", help="for both libraries")
-    parser.add_argument("--json", help="keep the times in this file")
     options = parser.parse_args()
     for setting in options.environment:
         os.environ.update([setting.split("=", 1)])
     libraries = {"old": library_of(options.old), "new": library_of(options.new)}
     programs = os.path.join(os.path.abspath(options.new), "bin")
-    kept = {}
+    rows = []
     for what in options.what.split(","):
-        kept[what] = {"messages": messages, "halo": halo, "calls": calls}[what](libraries, programs, options.rounds, options.cases)
-        print_ratios(what, kept[what])
+        found = rows_of(what, {"messages": messages, "halo": halo, "calls": calls}[what](libraries, programs, options.rounds, options.cases))
+        print_rows(what, found)
+        rows += found
         if what == "calls" and shutil.which("valgrind"):
-            kept["instructions"] = call_instructions(libraries, programs, list(kept[what][0]["old"]))
-            for name, counts in kept["instructions"].items():
+            for name, counts in call_instructions(libraries, programs, [row["case"] for row in found]).items():
                 print(f"  instructions: {name:34} old {counts['old']:8.1f} new {counts['new']:8.1f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"environment": options.environment, "runs": kept}, file, indent=0)
+                rows.append({"case": name, "what": "instructions", **counts, "ratio": counts["old"] / counts["new"]})
+    summary.write_table(options, rows)
     return 0
 
 

@@ -6,12 +6,12 @@ both variants immediately after each other, in an order that alternates between 
 the median over rounds is reported.
 """
 import argparse
-import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
+
+import summary
 
 VARIANTS = ("mpich", "bestride")
 UNRECORDED = "unrecorded"  # preloaded, with BESTRIDE_RECORD=off
@@ -57,60 +57,23 @@ def rounds_of(count, variants=VARIANTS):
         yield variants if number % 2 == 0 else variants[::-1]
 
 
-# A launch is disturbed by other work on the machine if its median sample takes more than this factor times the fastest of all launches.
-# Both ranks poll, and a rank that loses its core waits for a time slice, which takes many times as long as a message.
-DISTURBED = 3
-
-
-def undisturbed_times(pairs, middle, fastest):
-    """From [{variant: row} per round] to ({variant: [time per round]}, whether these are fastest times instead of medians).
-
-    Uses only rounds in which neither launch was disturbed. If fewer than two, or fewer than a third, remain, the machine is too busy
-    for medians, and the fastest time of all rounds is used for each variant. `middle` and `fastest` are the names of a row's fields.
-    """
-    best = {variant: min(pair[variant][fastest] for pair in pairs) for variant in VARIANTS}
-    clean = [pair for pair in pairs if all(pair[variant][middle] <= DISTURBED * best[variant] for variant in VARIANTS)]
-    if len(clean) >= max(2, len(pairs) / 3):
-        return {variant: [pair[variant][middle] for pair in clean] for variant in VARIANTS}, False
-    return {variant: [time] for variant, time in best.items()}, True
-
-
-def ratios(times):
-    """MPICH's time over Bestride's, round by round."""
-    return [above / below for above, below in zip(times["mpich"], times["bestride"])]
-
-
-def quartiles_of(values):
-    """The lower quartile, the median and the upper quartile."""
-    return statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else list(values) * 3
-
-
-def compared(times, variant="bestride"):
-    """The columns of one case from {variant: [time per round]}: median times, and the ratios of MPICH's time to the variant's within a round."""
-    pairs = [bare / ours for bare, ours in zip(times["mpich"], times[variant])]
-    low, middle, high = quartiles_of(pairs)
-    return {"mpich": statistics.median(times["mpich"]), variant: statistics.median(times[variant]), "ratio": middle, "quartiles": [low, high],
-            "rounds": len(pairs)}
-
-
-def columns(row, scale=1e6, digits=1):
-    """The text of these columns, below COLUMNS. `scale`: of the times."""
-    low, high = row["quartiles"]
-    return f"{row['mpich'] * scale:11.{digits}f}{row['bestride'] * scale:11.{digits}f}{row['ratio']:8.2f}  {low:.2f} to {high:.2f}"
-
-
-COLUMNS = "      MPICH   Bestride   ratio  quartiles"
+def parser_of(description, rounds=None, build=True):
+    """A parser with the options that comparisons have in common. `rounds`: default of --rounds, None: without this option; `build`: with --build."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if build:
+        parser.add_argument("--build", default="build/release", help="build folder (build/release)")
+    if rounds:
+        parser.add_argument("--rounds", type=int, default=rounds, help=f"runs of each variant ({rounds})")
+    parser.add_argument("--table", metavar="FILE", help="write medians and quartiles to this file (bench/summary.py has the format)")
+    return parser
 
 
 class Comparison:
-    """The command line of a comparison, its rounds and its JSON file."""
+    """The command line of a comparison of one program, its rounds and its table."""
 
     def __init__(self, description, ranks=2, rounds=7, choices=None):
-        self.parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-        self.parser.add_argument("--build", default="build/release")
-        self.parser.add_argument("--ranks", type=int, default=ranks, choices=choices)
-        self.parser.add_argument("--rounds", type=int, default=rounds)
-        self.parser.add_argument("--json", default="")
+        self.parser = parser_of(description, rounds)
+        self.parser.add_argument("--ranks", type=int, default=ranks, choices=choices, help=f"({ranks})")
 
     def parse(self):
         self.options = self.parser.parse_args()
@@ -127,7 +90,5 @@ class Comparison:
     def title(self, unit, rounds=None):
         print(f"{self.options.ranks} ranks, {len(os.sched_getaffinity(0))} processors, {rounds or self.options.rounds} rounds; {unit}\n")
 
-    def write(self, cases, **more):
-        if self.options.json:
-            with open(self.options.json, "w", encoding="utf-8") as file:
-                json.dump({"options": vars(self.options), **more, "cases": cases}, file, indent=1)
+    def write(self, rows, **facts):
+        summary.write_table(self.options, rows, **facts)

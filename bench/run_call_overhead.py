@@ -3,9 +3,19 @@
 """Cost of an intercepted call that Bestride does not change: bare, preloaded without recording (BESTRIDE_RECORD=off),
 recorded, and preloaded but disabled, interleaved; nanoseconds and, if valgrind is installed, instructions per call (difference of two runs,
 so that start-up cancels out)."""
-import argparse, json, os, re, shutil, statistics, subprocess, sys, tempfile
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
 
-here = os.path.dirname(os.path.abspath(__file__))
+import launch
+import summary
+
+KINDS = ("bare", "preloaded", "recorded", "disabled")
 
 
 def environment(kind, library):
@@ -40,45 +50,51 @@ def instructions(program, case, env):
     return (high - low) / 400000 if low and high else None
 
 
+def rows_of(raw, counts, calls):
+    """One row for each case, per call, from {kind: {case: [nanoseconds of a group of calls per round]}}, {kind: {case: instructions of a group}} and
+    {case: calls of a group}. What is added is a median of differences within a round, not the difference of medians."""
+    rows = []
+    for case, number in calls.items():
+        row = {"case": case, "calls": number, "bare_ns": statistics.median(raw["bare"][case]) / number}
+        for kind in KINDS[1:]:
+            row |= summary.spread(f"{kind}_adds_ns", [(ns - bare) / number for ns, bare in zip(raw[kind][case], raw["bare"][case])])
+        if all(case in counts[kind] for kind in KINDS):
+            row["bare_instructions"] = counts["bare"][case] / number
+            row |= {f"{kind}_adds_instructions": (counts[kind][case] - counts["bare"][case]) / number for kind in KINDS[1:]}
+        rows.append({**row, "rounds": len(raw["bare"][case])})
+    return rows
+
+
+def print_rows(rows):
+    print(f"{'case':34} {'bare ns':>9} {'+preload':>9} {'+recorded':>10} {'+disabled':>10}   {'bare ins':>9} {'+preload':>9} {'+recorded':>10} {'+disabled':>10}   (added per call)")
+    for row in rows:
+        def text(bare, added, row=row):
+            return f"{row[bare]:9.1f} " + " ".join(f"{row[added.format(kind)]:{width}.1f}" for kind, width in zip(KINDS[1:], (9, 10, 10)))
+        print(f"{row['case']:34} {text('bare_ns', '{}_adds_ns')}   " + (text("bare_instructions", "{}_adds_instructions") if "bare_instructions" in row else ""))
+    worst = {kind: max(row[f"{kind}_adds_ns"] for row in rows) for kind in KINDS[1:]}
+    print(f"largest cost added to a call: preloaded {worst['preloaded']:.1f} ns (goal 25), recorded {worst['recorded']:.1f} ns, disabled {worst['disabled']:.1f} ns (goal 10)")
+
+
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--build", default=os.path.join(here, "..", "build", "release"))
-    options.add_argument("--rounds", type=int, default=7)
-    options.add_argument("--json", help="write the raw figures to this file")
-    options.add_argument("--no-instructions", action="store_true")
-    arguments = options.parse_args()
-    program = os.path.join(arguments.build, "bin", "call_overhead")
-    library = os.path.abspath(os.path.join(arguments.build, "lib", "libbestride.so"))
-    kinds = ["bare", "preloaded", "recorded", "disabled"]
-    raw = {kind: {} for kind in kinds}
-    calls = {}
-    for _ in range(arguments.rounds):
-        for kind in kinds:
+    parser = launch.parser_of(__doc__, rounds=7)
+    parser.add_argument("--no-instructions", action="store_true")
+    options = parser.parse_args()
+    program, library = os.path.join(options.build, "bin", "call_overhead"), launch.library_of(options.build)
+    raw, counts, calls = {kind: {} for kind in KINDS}, {kind: {} for kind in KINDS}, {}
+    for _ in range(options.rounds):
+        for kind in KINDS:
             for row in timed(program, environment(kind, library)):
                 calls[row["case"]] = row["calls"]
                 raw[kind].setdefault(row["case"], []).append(row["ns"])
-    counts = {kind: {} for kind in kinds}
-    if shutil.which("valgrind") and not arguments.no_instructions:
+    if shutil.which("valgrind") and not options.no_instructions:
         for i, case in enumerate(calls):
-            for kind in kinds:
+            for kind in KINDS:
                 counted = instructions(program, i, environment(kind, library))
                 if counted is not None:
                     counts[kind][case] = counted
-    print(f"{'case':34} {'bare ns':>9} {'+preload':>9} {'+recorded':>10} {'+disabled':>10}   {'bare ins':>9} {'+preload':>9} {'+recorded':>10} {'+disabled':>10}   (added per call)")
-    worst = {"preloaded": 0.0, "recorded": 0.0, "disabled": 0.0}
-    for case, n in calls.items():
-        bare = statistics.median(raw["bare"][case])
-        # Rounds are paired, so this is the median of differences, not the difference of medians.
-        added = {k: statistics.median(a - b for a, b in zip(raw[k][case], raw["bare"][case])) / n for k in kinds[1:]}
-        for k in added:
-            worst[k] = max(worst[k], added[k])
-        ins = [counts[k].get(case) for k in kinds]
-        columns = f"{ins[0] / n:9.1f} {(ins[1] - ins[0]) / n:9.1f} {(ins[2] - ins[0]) / n:10.1f} {(ins[3] - ins[0]) / n:10.1f}" if all(v is not None for v in ins) else ""
-        print(f"{case:34} {bare / n:9.1f} {added['preloaded']:9.1f} {added['recorded']:10.1f} {added['disabled']:10.1f}   {columns}")
-    print(f"largest cost added to a call: preloaded {worst['preloaded']:.1f} ns (goal 25), recorded {worst['recorded']:.1f} ns, disabled {worst['disabled']:.1f} ns (goal 10)")
-    if arguments.json:
-        with open(arguments.json, "w") as out:
-            json.dump({"nanoseconds_per_group": raw, "instructions_per_group": counts, "calls_per_group": calls}, out, indent=1)
+    rows = rows_of(raw, counts, calls)
+    print_rows(rows)
+    summary.write_table(options, rows)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,15 @@ rounds and a run without, counted at every host's links. Printed per case:
              0.956 of the bytes that the shaper counts are payload
   bytes      bytes per call through the busiest host and direction, over that minimum
 """
-import argparse
 import json
 import os
 import random
 import re
 import sys
 import tempfile
+
+import summary
+from launch import parser_of
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "testbed"))
 from bed import Bed, reason_against  # noqa: E402
@@ -131,6 +133,20 @@ def figures_of(case, rate):
     return case
 
 
+def row_of(case):
+    """The columns of a case. faster_q1 and faster_q3: quartiles of the ratio, round by round, to the library's form with the lower median.
+    ..._bytes: over the least bytes."""
+    better = min(("library", "library_nonblocking"), key=lambda form: case[f"{form}_median_s"])
+    low, _, high = summary.quartiles_of([one / ours for one, ours in zip(case[f"{better}_s"], case["ours_s"])])
+    row = {name: case[name] for name in ("collective", "bytes", "form")}
+    short = dict(zip(VARIANTS, ("ours", "library", "nonblocking")))
+    row |= {f"{short[variant]}_ms": 1e3 * case[f"{variant}_median_s"] for variant in VARIANTS}
+    row |= {"faster": case["faster"], "faster_q1": low, "faster_q3": high}
+    row |= {name: case[name] for name in ("ours_over_limit", "library_over_limit") if name in case}
+    row |= {f"{short[variant]}_bytes": ratio for variant, ratio in case.get("bytes_over_least", {}).items()}
+    return {**row, "rounds": len(case["ours_s"]), "wrong": case["wrong"], "disputed": case["disputed"] or None}
+
+
 def number(value, pattern="{:.2f}"):
     return "-" if value is None else pattern.format(value)
 
@@ -150,7 +166,7 @@ def line_of(case):
 
 
 def options_of(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--hosts", type=int, default=2, help="number of hosts (2)")
     parser.add_argument("--ranks", default="2", help="ranks per host, or a list: 2,1,3 (2)")
     parser.add_argument("--placement", choices=("block", "cyclic", "random"), default="block")
@@ -168,10 +184,8 @@ def options_of(arguments):
     parser.add_argument("--warmup", type=int, default=1, help="turns before them (1)")
     parser.add_argument("--count-rounds", type=int, default=3, help="number of calls whose bytes are counted (3)")
     parser.add_argument("--no-bytes", action="store_true", help="times only")
-    parser.add_argument("--build", default="build/release", help="build folder (build/release)")
     parser.add_argument("--preload", help="library (BUILD/lib/libbestride.so); '' for none: then ours is the MPI library's, too")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="environment variable for the ranks; may be repeated")
-    parser.add_argument("--json", help="write raw times, bytes and figures to this file")
     options = parser.parse_args(arguments)
     if options.preload is None:
         options.preload = os.path.join(options.build, "lib", "libbestride.so")
@@ -214,9 +228,7 @@ def main():
             for case in bench.measure(collective):
                 cases.append(figures_of(case, rate * options.rails if rate else None))
                 print(line_of(cases[-1]), flush=True)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"options": vars(options), "host_of_rank": hosts, "payload_share": PAYLOAD_SHARE, "cases": cases}, file, indent=1)
+    summary.write_table(options, [row_of(case) for case in cases], host_of_rank=hosts)
     return 1 if any(case["wrong"] for case in cases) else 0
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Short-lived and rarely used communicators: MPICH's time over Bestride's.
 
-    bench/run_communicators.py [--build build/release] [--ranks 2] [--rounds 7] [--lives 300] [--alive 200] [--json FILE]
+    bench/run_communicators.py [--build build/release] [--ranks 2] [--rounds 7] [--lives 300] [--alive 200] [--table FILE]
 
 Each round runs the program bench/communicators without and with the preload library, in turns. A ratio is taken within a round; the figure is
 the median over rounds, between the quartiles. "life": creation, so many collectives, end. "alive": one use of one of so many communicators
@@ -11,6 +11,7 @@ that live at once; what they add to a rank's memory and mappings.
 import statistics
 
 import launch
+import summary
 
 
 def rows_of(text):
@@ -28,19 +29,18 @@ def main():
     options = comparison.parse()
     rounds = list(comparison.rounds("communicators", rows_of, ["--lives", options.lives, "--alive", options.alive]))
     comparison.title("microseconds")
-    print("                    number" + launch.COLUMNS)
+    print("                    number" + summary.COLUMNS)
     table = []
     for key in rounds[0]["mpich"]:
-        times, fastest = launch.undisturbed_times([{variant: one[variant][key] for variant in one} for one in rounds], "middle", "fastest")
-        row = {"what": key[0], "name": key[1], "number": key[2], **launch.compared(times), "fastest": fastest}
+        times, fastest = summary.undisturbed_times([{variant: one[variant][key] for variant in one} for one in rounds], "middle", "fastest")
+        row = {"what": key[0], "name": key[1], "number": key[2], **summary.compared(times, scale=1e6), "fastest": fastest}
         note = "  fastest times" if fastest else ""
         if rounds[0]["mpich"][key]["memory"]:
-            row["memory"] = {variant: [statistics.median(values) for values in zip(*(one[variant][key]["memory"] for one in rounds))]
-                             for variant in launch.VARIANTS}
-            note += "; ".join(["  KiB, mappings: MPICH {:.0f}, {:.0f}".format(*row["memory"]["mpich"]),
-                               "Bestride {:.0f}, {:.0f}".format(*row["memory"]["bestride"])])
+            for place, what in enumerate(("kib", "mappings")):
+                row |= {f"{variant}_{what}": statistics.median(one[variant][key]["memory"][place] for one in rounds) for variant in launch.VARIANTS}
+            note += "  KiB, mappings: MPICH {mpich_kib:.0f}, {mpich_mappings:.0f}; Bestride {bestride_kib:.0f}, {bestride_mappings:.0f}".format(**row)
         table.append(row)
-        print(f"{key[0]:6} {key[1]:12}{key[2]:7}{launch.columns(row, digits=2)}{note}")
+        print(f"{key[0]:6} {key[1]:12}{key[2]:7}{summary.columns(row, digits=2)}{note}")
     comparison.write(table)
 
 

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The halo exchange of apps/halo3d, two ranks of 128^3 cells, MPICH without and with the preload library; prints a table."""
-import argparse
 import json
 import os
-import statistics
 import sys
 import time
 
-from launch import VARIANTS, launch, library_of, ratios, rounds_of, undisturbed_times
+import summary
+from launch import VARIANTS, launch, library_of, parser_of, rounds_of
 
 # Two ranks adjacent along x, where a face has the shortest blocks. Periodic: every face, edge and corner is exchanged.
 COMMON = ["--nx", "128", "--ny", "128", "--nz", "128", "--grid", "2,1,1", "--json", "-"]
@@ -48,39 +47,41 @@ def measure(program, library, iterations, most_rounds, budget_s):
     return rounds
 
 
-def print_table(rounds):
+def rows_of(rounds):
+    """One row for each case from {case: [{variant: report} per round]}."""
+    rows = []
+    for name, pairs in rounds.items():
+        used, fastest = summary.undisturbed_times(pairs, "exchange_median_us", "exchange_minimum_us")
+        checked, wrong = (sum(pair[variant][field] for pair in pairs for variant in VARIANTS) for field in ("halo_checked", "wrong"))
+        rows.append({"case": name, **summary.compared(used), "fastest": fastest, "checked": checked, "wrong": wrong})
+    return rows
+
+
+def print_table(rows, runs):
     print("halo exchange, 2 ranks of 128 x 128 x 128 cells, 26 neighbours; median exchange time in us, slower rank\n")
     print(f"{'case':42} {'MPICH':>10} {'Bestride':>10} {'faster':>8}   halo cells checked")
-    total, any_fastest = 0, False
-    for name, pairs in rounds.items():
-        used, fastest = undisturbed_times(pairs, "exchange_median_us", "exchange_minimum_us")
-        any_fastest = any_fastest or fastest
-        checked, wrong = (sum(pair[variant][field] for pair in pairs for variant in VARIANTS) for field in ("halo_checked", "wrong"))
-        total += checked
-        print(f"{name:42} {statistics.median(used['mpich']):10.1f} {statistics.median(used['bestride']):10.1f} "
-              f"{statistics.median(ratios(used)):7.2f}x{'~' if fastest else ' '}  {checked:,}, {wrong} wrong")
-    print(f"\n{total:,} halo cells checked, 0 wrong. The two took turns, with {len(pairs)} runs each; 'faster' is the median of the "
+    for row in rows:
+        print(f"{row['case']:42} {row['mpich_us']:10.1f} {row['bestride_us']:10.1f} "
+              f"{row['ratio']:7.2f}x{'~' if row['fastest'] else ' '}  {row['checked']:,}, {row['wrong']} wrong")
+    total = sum(row["checked"] for row in rows)
+    print(f"\n{total:,} halo cells checked, 0 wrong. The two took turns, with {runs} runs each; 'faster' is the median of the "
           "ratios within a turn.")
-    if any_fastest:
+    if any(row["fastest"] for row in rows):
         print("~ other work used the cores during most turns: the fastest exchanges are compared instead of the medians.")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", default="build/release", help="build folder (build/release)")
-    parser.add_argument("--rounds", type=int, default=7, help="maximum runs of each variant and case (7)")
+    parser = parser_of(__doc__, rounds=7)
     parser.add_argument("--budget", type=float, default=75, help=f"seconds after which no further round starts; at least {LEAST_ROUNDS} rounds are made (75)")
     parser.add_argument("--iterations", type=int, default=30, help="exchanges per run (30)")
-    parser.add_argument("--json", help="write every run's report to this file")
     options = parser.parse_args()
     library = library_of(options.build)
     program = os.path.join(os.path.abspath(options.build), "bin", "halo3d")
 
     rounds = measure(program, library, options.iterations, options.rounds, options.budget)
-    print_table(rounds)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(rounds, file)
+    rows = rows_of(rounds)
+    print_table(rows, len(next(iter(rounds.values()))))
+    summary.write_table(options, rows)
 
 
 if __name__ == "__main__":

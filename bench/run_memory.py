@@ -2,51 +2,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory that the library adds to a rank, by the number of ranks on the host.
 
-    bench/run_memory.py [--build build/release] [--ranks 1,2,4,8] [--rounds 3] [--profile FILE] [--json FILE]
+    bench/run_memory.py [--build build/release] [--ranks 1,2,4,8] [--rounds 3] [--profile FILE] [--table FILE]
 
 MiB, mean over the ranks, median over the rounds: after MPI_Init ("start"), and after messages and collectives ("used"); in proportion (pages
 that several processes map are divided among them) and of the process alone. The launcher's processes do not map the library.
 """
-import argparse
 import json
 import os
 import statistics
 
 import launch
+import summary
 from run_startup import run, variants
 
 
+def row_of(samples, ranks, variant, stage, bare):
+    """MiB, from the ranks' lines of each round; `bare`: the row without the library, or None."""
+    row = {"ranks": ranks, "variant": variant, "stage": stage}
+    for kind in ("proportional", "own"):
+        means = [statistics.fmean(sample[f"{kind}_kib"] for sample in one if sample["stage"] == stage) for one in samples]
+        row[f"{kind}_mib"] = statistics.median(means) / 1024
+        row[f"{kind}_added_mib"] = row[f"{kind}_mib"] - (bare or row)[f"{kind}_mib"]
+    return {**row, "rounds": len(samples)}
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
+    parser = launch.parser_of(__doc__, rounds=3)
     parser.add_argument("--ranks", default="1,2,4,8")
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--profile", default="")
-    parser.add_argument("--json", default="")
     options = parser.parse_args()
     program = os.path.join(options.build, "bin", "memory")
-    raw = []
+    rows = []
     print(f"{'ranks':>5} {'variant':16} {'stage':6} {'proportional':>13} {'added':>7} {'own':>7} {'added':>7}")
     for ranks in map(int, options.ranks.split(",")):
         bare = {}
         for name, words in variants(launch.library_of(options.build), options.profile).items():
-            rows = []
-            for number in range(options.rounds):
-                for line in run([launch.mpiexec(), "-n", str(ranks), *words, program]).splitlines():
-                    rows.append({"ranks": ranks, "variant": name, "round": number, **json.loads(line)})
-            raw += rows
+            samples = [[json.loads(line) for line in run([launch.mpiexec(), "-n", str(ranks), *words, program]).splitlines()]
+                       for _ in range(options.rounds)]
             for stage in ("start", "used"):
-                found = []
-                for key in ("proportional_kib", "own_kib"):
-                    means = [statistics.fmean(row[key] for row in rows if row["stage"] == stage and row["round"] == number)
-                             for number in range(options.rounds)]
-                    found.append(statistics.median(means) / 1024)
-                bare.setdefault(stage, found)
-                columns = "".join(f" {value:{width}.2f} {value - first:7.2f}" for value, first, width in zip(found, bare[stage], (13, 7)))
-                print(f"{ranks:5} {name:16} {stage:6}{columns}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(raw, file, indent=0)
+                row = row_of(samples, ranks, name, stage, bare.get(stage))
+                bare.setdefault(stage, row)
+                rows.append(row)
+                print("{ranks:5} {variant:16} {stage:6} {proportional_mib:13.2f} {proportional_added_mib:7.2f} {own_mib:7.2f} {own_added_mib:7.2f}".format(**row))
+    summary.write_table(options, rows)
 
 
 if __name__ == "__main__":

@@ -4,23 +4,21 @@
 --pack, MPI_Pack and MPI_Unpack of the same types on one rank, compared with a memcpy of the same number of bytes.
 
 A case is measured in many short launches of the driver, with and without the preload library in turn. Each launch also measures the same
-payload as a contiguous message, the limit of the transport. The raw lines of every launch are kept.
+payload as a contiguous message, the limit of the transport.
 """
-import argparse
 import json
-import math
 import os
-import statistics
 import sys
 
-from launch import VARIANTS, launch, library_of, ratios, rounds_of, undisturbed_times
+import summary
+from launch import VARIANTS, launch, library_of, parser_of, rounds_of
 
 # (goal, condition for its cases, minimum ratio of each case)
 GOALS = [
     ("no case slower than MPICH", lambda name, row: True, 0.97),
-    ("vectors of 4 to 16 bytes, 64 KiB and more", lambda name, row: row["family"] == "vector" and row["block"] <= 16 and
+    ("vectors of 4 to 16 bytes, 64 KiB and more", lambda name, row: family(name) == "vector" and row["block"] <= 16 and
      row["bytes"] >= 64 * 1024, 5.0),
-    ("arrays of structs", lambda name, row: row["family"] == "struct", 4.0),
+    ("arrays of structs", lambda name, row: family(name) == "struct", 4.0),
 ]
 GEOMETRIC_MEAN_GOAL = 1.5
 PACK_GOALS = GOALS[:1]
@@ -32,11 +30,16 @@ def cases_of(program, prefixes):
     return launch("mpich", library, program, ["--list", *prefixes], ranks=1).split()
 
 
+def family(name):
+    """The part of a case's name before the first slash."""
+    return name.split("/")[0]
+
+
 def families(names):
-    """The names by family, the part before the first slash. One launch measures the cases of one family."""
+    """The names by family. One launch measures the cases of one family."""
     grouped = {}
     for name in names:
-        grouped.setdefault(name.split("/")[0], []).append(name)
+        grouped.setdefault(family(name), []).append(name)
     return grouped.values()
 
 
@@ -56,35 +59,24 @@ def measure(program, library, names, rounds, seconds, pack):
     return rows
 
 
-def summarize(rows):
-    """{case: figures}: medians over rounds; ratios within rounds."""
+def figures_of(rows):
+    """{case: figures} from {case: [{variant: row} per round]}: medians over rounds; ratios within rounds."""
     figures = {}
     for name, pairs in rows.items():
-        times, fastest = undisturbed_times(pairs, "typed_us", "typed_fastest_us")
-        within = ratios(times)
+        times, fastest = summary.undisturbed_times(pairs, "typed_us", "typed_fastest_us")
         first = pairs[0]["mpich"]
         contiguous = min(pair[variant]["contiguous_us"] for pair in pairs for variant in VARIANTS)  # the best time of the transport
-        figures[name] = {
-            "family": first["family"], "bytes": first["bytes"], "block": first["block"], "fastest": fastest,
-            "mpich_us": statistics.median(times["mpich"]), "bestride_us": statistics.median(times["bestride"]),
-            "contiguous_us": contiguous, "ratio": statistics.median(within), "ratio_range": [min(within), max(within)],
-            "rounds": len(within),
-        }
+        figures[name] = {"bytes": first["bytes"], "block": first["block"], "contiguous_us": contiguous, **summary.compared(times), "fastest": fastest}
     return figures
-
-
-def geometric_mean(values):
-    return math.exp(statistics.fmean(math.log(value) for value in values))
 
 
 def print_table(figures, pack):
     print("us; contiguous: a memcpy of the same number of bytes\n" if pack else
           "one way, us; contiguous: the same number of contiguous bytes, median of the best launch\n")
-    print(f"{'case':28} {'bytes':>8} {'block':>7} {'MPICH us':>10} {'ours us':>10} {'ratio':>7} {'(least..most)':>15} {'contiguous':>11} {'ours/contiguous':>16}")
+    print(f"{'case':28} {'bytes':>8} {'block':>7} {'MPICH us':>10} {'ours us':>10} {'ratio':>7} {'quartiles':>15} {'contiguous':>11} {'ours/contiguous':>16}")
     for name, row in figures.items():
-        least, most = row["ratio_range"]
         print(f"{name:28} {row['bytes']:8} {row['block']:7.1f} {row['mpich_us']:10.2f} {row['bestride_us']:10.2f} "
-              f"{row['ratio']:6.2f}x{'~' if row['fastest'] else ' '}{least:6.2f}..{most:<7.2f} {row['contiguous_us']:10.2f} "
+              f"{row['ratio']:6.2f}x{'~' if row['fastest'] else ' '}{row['ratio_q1']:6.2f}..{row['ratio_q3']:<7.2f} {row['contiguous_us']:10.2f} "
               f"{row['bestride_us'] / row['contiguous_us']:16.2f}")
     if any(row["fastest"] for row in figures.values()):
         print("~ other work used the cores during most rounds: fastest times instead of medians")
@@ -102,7 +94,7 @@ def print_verdict(figures, goals, mean_goal):
             print(f"{'met     ' if not short else 'NOT MET '} {what}: at least {least}x each; lowest {min(chosen.values()):.2f}x of {len(chosen)} cases")
         for name, ratio in sorted(short.items(), key=lambda item: item[1]):
             print(f"           {ratio:5.2f}x  {name}")
-    mean = geometric_mean([row["ratio"] for row in figures.values()])
+    mean = summary.geometric_mean([row["ratio"] for row in figures.values()])
     met = met and mean >= mean_goal
     print(f"{'met     ' if mean >= mean_goal else 'NOT MET '} geometric mean over all {len(figures)} cases: at least "
           f"{mean_goal}x; {mean:.2f}x")
@@ -110,12 +102,9 @@ def print_verdict(figures, goals, mean_goal):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__, rounds=7)
     parser.add_argument("cases", nargs="*", help="prefixes of case names (all)")
-    parser.add_argument("--build", default="build/release", help="build folder (build/release)")
-    parser.add_argument("--rounds", type=int, default=7, help="launches of each variant (7)")
     parser.add_argument("--seconds", type=float, default=0.05, help="seconds per case and launch (0.05)")
-    parser.add_argument("--json", help="write raw rows and figures to this file")
     parser.add_argument("--pack", action="store_true", help="measure MPI_Pack and MPI_Unpack instead of messages")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is not met")
     options = parser.parse_args()
@@ -123,12 +112,10 @@ def main():
     program = os.path.join(os.path.abspath(options.build), "bin", "messages")
 
     rows = measure(program, library, cases_of(program, options.cases), options.rounds, options.seconds, options.pack)
-    figures = summarize(rows)
+    figures = figures_of(rows)
     print_table(figures, options.pack)
     met = print_verdict(figures, PACK_GOALS, PACK_GEOMETRIC_MEAN_GOAL) if options.pack else print_verdict(figures, GOALS, GEOMETRIC_MEAN_GOAL)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"rounds": options.rounds, "seconds": options.seconds, "figures": figures, "rows": rows}, file, indent=0)
+    summary.write_table(options, [{"case": name, **{key: value for key, value in row.items() if key != "block"}} for name, row in figures.items()])
     return 1 if options.strict and not met else 0
 
 

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types that are made for one message: bare MPICH, preloaded, and with --other preloaded with another build's library, in turns. `first use` is
 what the first MPI_Pack of a new type takes longer than one with a type that is kept: from the commit to a chosen plan."""
-import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 
-here = os.path.dirname(os.path.abspath(__file__))
+import launch
+import summary
 
 
 def run(program, library):
@@ -18,37 +18,42 @@ def run(program, library):
     return [json.loads(line) for line in text.splitlines()]
 
 
+def rows_of(raw, sizes):
+    """One row for each type from {kind: {case: [row per round]}} and {case: bytes}."""
+    rows = []
+    for case, size in sizes.items():
+        bare = [one["packed"] for one in raw["bare"][case]]
+        row = {"type": case, "bytes": size, "bare_ns": statistics.median(bare)}
+        for kind in [kind for kind in raw if kind != "bare"]:
+            ours = raw[kind][case]
+            row |= {f"{kind}_ns": statistics.median(one["packed"] for one in ours),
+                    **summary.spread(f"{kind}_ratio", [without / one["packed"] for without, one in zip(bare, ours)]),
+                    f"{kind}_first_use_ns": statistics.median(one["packed"] - one["made"] - one["kept"] for one in ours)}
+        rows.append({**row, "rounds": len(bare)})
+    return rows
+
+
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--build", default=os.path.join(here, "..", "build", "release"))
-    options.add_argument("--other", help="libbestride.so of another build")
-    options.add_argument("--rounds", type=int, default=9)
-    options.add_argument("--json", help="write the raw figures to this file")
-    arguments = options.parse_args()
-    libraries = {"bare": None, "bestride": os.path.abspath(os.path.join(arguments.build, "lib", "libbestride.so"))}
-    if arguments.other:
-        libraries["other"] = os.path.abspath(arguments.other)
+    parser = launch.parser_of(__doc__, rounds=9)
+    parser.add_argument("--other", help="libbestride.so of another build")
+    options = parser.parse_args()
+    libraries = {"bare": None, "bestride": launch.library_of(options.build)}
+    if options.other:
+        libraries["other"] = os.path.abspath(options.other)
     raw = {kind: {} for kind in libraries}
     sizes = {}
-    for _ in range(arguments.rounds):
+    for _ in range(options.rounds):
         for kind, library in libraries.items():
-            for row in run(os.path.join(arguments.build, "bin", "new_types"), library):
+            for row in run(os.path.join(options.build, "bin", "new_types"), library):
                 sizes[row["case"]] = row["bytes"]
-                raw[kind].setdefault(row["case"], []).append({key: row[key] for key in ("made", "packed", "kept")})
+                raw[kind].setdefault(row["case"], []).append(row)
+    rows = rows_of(raw, sizes)
     ours = [kind for kind in libraries if kind != "bare"]
     print(f"{'make, commit, pack, free; ns':40} {'bytes':>6} {'bare':>8}" + "".join(f" {kind:>9} {'faster':>7} {'first use':>10}" for kind in ours))
-    for case, size in sizes.items():
-        bare = statistics.median(row["packed"] for row in raw["bare"][case])
-        line = f"{case:40} {size:6} {bare:8.0f}"
-        for kind in ours:
-            rows = raw[kind][case]
-            ratio = statistics.median(a["packed"] / b["packed"] for a, b in zip(raw["bare"][case], rows))
-            first = statistics.median(row["packed"] - row["made"] - row["kept"] for row in rows)
-            line += f" {statistics.median(row['packed'] for row in rows):9.0f} {ratio:7.2f} {first:10.0f}"
-        print(line)
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as out:
-            json.dump(raw, out, indent=1)
+    for row in rows:
+        print(f"{row['type']:40} {row['bytes']:6} {row['bare_ns']:8.0f}" +
+              "".join(f" {row[f'{kind}_ns']:9.0f} {row[f'{kind}_ratio']:7.2f} {row[f'{kind}_first_use_ns']:10.0f}" for kind in ours))
+    summary.write_table(options, rows)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives of ranks on one node: MPICH's time over Bestride's.
 
-    bench/run_one_node.py [--build build/release] [--ranks 2] [--rounds 7] [--calls 100] [--bytes 8,64,...] [--only NAME,...] [--form FORM] [--distance near|far] [--json FILE]
+    bench/run_one_node.py [--build build/release] [--ranks 2] [--rounds 7] [--calls 100] [--bytes 8,64,...] [--only NAME,...] [--form FORM] [--distance near|far] [--table FILE]
 
 Each round runs the program bench/one_node without and with the preload library, in turns. A ratio is taken within a round; the
 figure is the median over rounds, between the quartiles. "copy" is the time of a local copy of what a rank receives, the limit.
@@ -16,6 +16,7 @@ import statistics
 import sys
 
 import launch
+import summary
 
 FAR = 0.25e-6  # seconds
 
@@ -66,17 +67,18 @@ def main():
     if not rounds:
         sys.exit(f"the processors were never {options.distance}: run it again at another time")
     comparison.title("microseconds", len(rounds))
-    if trips:
-        print(f"round trip of a cache line: {min(trips) * 1e6:.2f} to {max(trips) * 1e6:.2f}\n")
-    print("collective            bytes" + launch.COLUMNS + "        copy")
+    facts = {"round trip of a cache line, us": f"{min(trips) * 1e6:.2f} to {max(trips) * 1e6:.2f}"} if trips else {}
+    for name, value in facts.items():
+        print(f"{name}: {value}\n")
+    print("collective            bytes" + summary.COLUMNS + "        copy")
     table = []
     for key in rounds[0]["mpich"]:
-        times, fastest = launch.undisturbed_times([{variant: one[variant][key] for variant in one} for one in rounds], "middle", "fastest")
-        row = {"collective": key[0], "bytes": key[1], **launch.compared(times), "fastest": fastest,
-               "copy": statistics.median(one["bestride"][key]["copy"] for one in rounds)}
+        times, fastest = summary.undisturbed_times([{variant: one[variant][key] for variant in one} for one in rounds], "middle", "fastest")
+        copy = 1e6 * statistics.median(one["bestride"][key]["copy"] for one in rounds)
+        row = {"collective": key[0], "bytes": key[1], **summary.compared(times, scale=1e6), "fastest": fastest}
         table.append(row)
-        print(f"{key[0]:20}{key[1]:8}{launch.columns(row, digits=2)}{row['copy'] * 1e6:11.2f}{'  fastest times' if fastest else ''}")
-    comparison.write(table, round_trips=trips)
+        print(f"{key[0]:20}{key[1]:8}{summary.columns(row, digits=2)}{copy:11.2f}{'  fastest times' if fastest else ''}")
+    comparison.write(table, **facts)
 
 
 if __name__ == "__main__":

