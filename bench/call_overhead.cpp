@@ -7,12 +7,13 @@
 //   call_overhead start           one JSON line: nanoseconds of MPI_Init and of MPI_Finalize
 #include <mpi.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "base/median.hpp"
 
 namespace {
 
@@ -94,8 +95,7 @@ double median_ns(void (*run)()) {
     for (int i = 0; i < repeats; ++i) run();
     seconds.push_back((MPI_Wtime() - start) / repeats);
   }
-  std::nth_element(seconds.begin(), seconds.begin() + samples / 2, seconds.end());
-  return seconds[samples / 2] * 1e9;
+  return bestride::median_of(seconds) * 1e9;
 }
 
 }  // namespace

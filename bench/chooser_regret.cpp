@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much slower than the best strategy the chosen one is, on shapes that were not calibrated. Two ranks:
-//   mpiexec -n 2 chooser_regret [--profile FILE] [--shapes N] [--seed S] [--output results.json]
+//   mpiexec -n 2 chooser_regret [--profile FILE] [--shapes N] [--seed S] [--table FILE]
 // All strategies are measured in the same run, interleaved; the baseline "always forward" and the built-in profile are
-// evaluated on the same samples. Prints regret = time(chosen) / least time - 1, and the cost of a choice.
+// evaluated on the same samples. Prints regret = time(chosen) / least time - 1, and the cost of a choice; writes the
+// same to FILE, in the format of bench/summary.py.
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "apps/common/text.hpp"
+#include "base/median.hpp"
 #include "bench/chooser_shapes.hpp"
+#include "bench/options.hpp"
 #include "datatype/decode.hpp"
 #include "datatype/respell.hpp"
 #include "kernels/packer.hpp"
@@ -97,17 +98,20 @@ Measured measure(const RandomType& type, CallKind kind, Distance distance, const
   return result;
 }
 
+/// The regrets of one group of samples, in percent.
 struct Regrets {
   std::vector<double> values;
-  void add(double value) { values.push_back(value); }
-  void print(const char* what) {
-    if (values.empty()) return;
+  void add(double value) { values.push_back(100 * value); }
+
+  /// Prints them, and returns their line of the table.
+  std::string print(const char* group) {
     std::sort(values.begin(), values.end());
-    double sum = 0;
-    for (double v : values) sum += v;
-    std::printf("%-34s n %4zu  mean %6.1f %%  median %6.1f %%  p90 %6.1f %%  max %6.0f %%\n", what, values.size(),
-                100 * sum / static_cast<double>(values.size()), 100 * values[values.size() / 2],
-                100 * values[values.size() * 9 / 10], 100 * values.back());
+    double mean = 0;
+    for (double value : values) mean += value / static_cast<double>(values.size());
+    const double median = median_of(values), p90 = values[values.size() * 9 / 10];
+    std::printf("%-34s n %4zu  mean %6.1f %%  median %6.1f %%  p90 %6.1f %%  max %6.0f %%\n", group, values.size(),
+                mean, median, p90, values.back());
+    return apps::format("%s\t%zu\t%.4g\t%.4g\t%.4g\t%.4g\n", group, values.size(), mean, median, p90, values.back());
   }
 };
 
@@ -129,22 +133,23 @@ double nanoseconds_a_choice(const Chooser& chooser, const std::vector<Shape>& sh
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  std::map<std::string, std::string> options{
-      {"--profile", find_profile_path()}, {"--shapes", "100"}, {"--seed", "1"}, {"--output", ""}};
-  for (int i = 1; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
-  int rank = 0;
+  std::string path = find_profile_path(), table_path;
+  int shape_count = 100, seed = 1, rank = 0;
+  bench::apply_or_exit(argc, argv,
+                       {{"--profile", command_line::file_name(path)},
+                        {"--shapes", command_line::whole(shape_count, 1, 1 << 20)},
+                        {"--seed", command_line::whole(seed, 0, 1 << 30)},
+                        {"--table", command_line::file_name(table_path)}});
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  auto loaded =
-      options["--profile"].empty() ? Result<MachineProfile>(Error{}) : MachineProfile::load(options["--profile"]);
-  if (!loaded && !options["--profile"].empty() && rank == 0) std::printf("%s\n", loaded.error().text.c_str());
+  auto loaded = path.empty() ? Result<MachineProfile>(Error{}) : MachineProfile::load(path);
+  if (!loaded && !path.empty() && rank == 0) std::printf("%s\n", loaded.error().text.c_str());
   const MachineProfile& profile = loaded ? *loaded : MachineProfile::built_in();
   const Chooser chooser(profile), cautious(MachineProfile::built_in());
-  std::mt19937 random(static_cast<unsigned>(std::atoi(options["--seed"].c_str())));
+  std::mt19937 random(static_cast<unsigned>(seed));
   Buffers buffers;
   std::map<std::string, Regrets> regrets;
   std::vector<Shape> shapes;
-  nlohmann::json rows = nlohmann::json::array();
-  for (int n = 0; n < std::atoi(options["--shapes"].c_str()); ++n) {
+  for (int n = 0; n < shape_count; ++n) {
     RandomType type = make_random_type(random);
     for (CallKind kind : {CallKind::pack, CallKind::unpack, CallKind::send, CallKind::receive}) {
       const Measured measured = measure(type, kind, Distance::node, chooser, buffers);
@@ -163,35 +168,21 @@ int main(int argc, char** argv) {
         regrets[group].add(regret(choice.strategy));
       regrets["built-in, " + call].add(regret(careful.strategy));
       regrets["always forward, " + call].add(regret(Strategy::forward));
-      nlohmann::json row{{"type", type.text},
-                         {"call", call},
-                         {"class", name(measured.shape.kind)},
-                         {"bytes", measured.shape.bytes},
-                         {"block", measured.shape.block_bytes},
-                         {"jump", measured.shape.jump},
-                         {"unit", measured.shape.unit_bytes},
-                         {"leaf", name(measured.shape.leaf)},
-                         {"chosen", name(choice.strategy)},
-                         {"built_in", name(careful.strategy)},
-                         {"regret", regret(choice.strategy)}};
-      for (int s = 0; s < strategy_count; ++s) {
-        const std::string strategy(name(static_cast<Strategy>(s)));
-        if (measured.seconds[static_cast<std::size_t>(s)] == never) continue;
-        row["measured_us"][strategy] = measured.seconds[static_cast<std::size_t>(s)] * 1e6;
-        row["predicted_us"][strategy] = choice.seconds[static_cast<std::size_t>(s)] * 1e6;
-      }
-      rows.push_back(row);
     }
     MPI_Type_free(&type.type);
   }
   if (rank == 0) {
     std::printf("profile: %s\n", profile.path.empty() ? "built-in" : profile.path.c_str());
-    for (auto& [group, values] : regrets) values.print(group.c_str());
+    std::string lines;
+    for (auto& [group, values] : regrets) lines += values.print(group.c_str());
     const double ns = shapes.empty() ? 0 : nanoseconds_a_choice(chooser, shapes);
     std::printf("one choice: %.0f ns\n", ns);
-    if (!options["--output"].empty())
-      std::ofstream(options["--output"])
-          << nlohmann::json{{"choice_ns", ns}, {"seed", options["--seed"]}, {"rows", rows}}.dump(1) << "\n";
+    const std::string head = apps::format(
+        "# SPDX-License-Identifier: Apache-2.0\n# chooser_regret --shapes %d --seed %d; one choice: %.4g ns\n"
+        "group\tsamples\tmean_percent\tmedian_percent\tp90_percent\tmost_percent\n",
+        shape_count, seed, ns);
+    if (!table_path.empty() && !apps::write_text(table_path, head + lines))
+      std::fprintf(stderr, "chooser_regret: cannot write %s\n", table_path.c_str());
   }
   MPI_Finalize();
   return 0;

@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "base/median.hpp"
+#include "bench/options.hpp"
 
 namespace {
 
@@ -43,10 +45,10 @@ void use(const char* name, MPI_Comm comm) {
     MPI_Alltoall(from, 1, column, into, 1, column, comm);
 }
 
-void print(const char* what, const char* name, int number, std::vector<double> samples, const char* rest) {
-  std::sort(samples.begin(), samples.end());
+void print(const char* what, const char* name, int number, const std::vector<double>& samples, const char* rest) {
   if (rank == 0)
-    std::printf("%s %s %d %.9g %.9g%s\n", what, name, number, samples[samples.size() / 2], samples.front(), rest);
+    std::printf("%s %s %d %.9g %.9g%s\n", what, name, number, bestride::median_of(samples),
+                *std::min_element(samples.begin(), samples.end()), rest);
 }
 
 /// Of this process: resident memory in KiB, and mappings.
@@ -115,10 +117,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   int life_count = 300, alive_count = 200;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--lives") == 0) life_count = std::atoi(argv[i + 1]);
-    if (std::strcmp(argv[i], "--alive") == 0) alive_count = std::atoi(argv[i + 1]);
-  }
+  bench::apply_or_exit(argc, argv,
+                       {{"--lives", command_line::whole(life_count, 10, 1 << 30)},
+                        {"--alive", command_line::whole(alive_count, 1, 1 << 30)}});
   MPI_Datatype strided;
   MPI_Type_vector(64, 1, 8, MPI_DOUBLE, &strided);
   MPI_Type_create_resized(strided, 0, 8, &column);

@@ -6,27 +6,15 @@
 // time of this thread, so the lower limit of a round is compute time times ranks over processors.
 #include <mpi.h>
 
-#include <ctime>
-
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <vector>
+
+#include "bench/compute.hpp"
+#include "bench/options.hpp"
 
 namespace {
 
 int rank = 0, size = 0;
-
-void compute(double seconds) {
-  const auto used = [] {
-    timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  };
-  if (seconds <= 0) return;
-  for (const double end = used() + seconds; used() < end;) {
-  }
-}
 
 std::vector<char> out[2], in[2];
 
@@ -74,8 +62,9 @@ void duplicate(int) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int calls = argc > 2 && std::strcmp(argv[1], "--calls") == 0 ? std::atoi(argv[2]) : 100;
   MPI_Init(&argc, &argv);
+  int calls = 100;
+  bench::apply_or_exit(argc, argv, {{"--calls", command_line::whole(calls, 1, 1 << 30)}});
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   struct Pattern {
@@ -105,7 +94,7 @@ int main(int argc, char** argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
     for (int call = 0; call < calls; ++call) {
-      if (pattern.compute > 0 && !(pattern.round == tasks && rank == 0)) compute(pattern.compute);
+      if (pattern.compute > 0 && !(pattern.round == tasks && rank == 0)) bench::compute(pattern.compute);
       pattern.round(pattern.bytes);
     }
     const double own = (MPI_Wtime() - begin) / calls;

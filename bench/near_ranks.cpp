@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/median.hpp"
+
 namespace {
 
 constexpr int least = 1 << 10, most = 16 << 20;
@@ -81,11 +83,8 @@ int main(int argc, char** argv) {
       MPI_Type_free(&spaced);
       if (rank != 0) continue;
       std::printf("{\"kind\": \"%s\", \"bytes\": %d", both_ways ? "exchange" : "one_way", bytes);
-      for (int form = 0; form < 4; ++form) {
-        const auto middle = samples[form].begin() + static_cast<std::ptrdiff_t>(samples[form].size() / 2);
-        std::nth_element(samples[form].begin(), middle, samples[form].end());
-        std::printf(", \"%s\": %.3f", names[form], *middle * 1e6);
-      }
+      for (int form = 0; form < 4; ++form)
+        std::printf(", \"%s\": %.3f", names[form], bestride::median_of(samples[form]) * 1e6);
       std::printf("}\n");
     }
   MPI_Finalize();

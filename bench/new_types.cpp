@@ -4,11 +4,12 @@
 // (`packed`), and to pack with a type that is kept (`kept`).
 #include <mpi.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "base/median.hpp"
 
 namespace {
 
@@ -66,8 +67,7 @@ double median_ns(const std::function<void()>& run) {
     for (int i = 0; i < repeats; ++i) run();
     seconds.push_back((MPI_Wtime() - before) / repeats);
   }
-  std::nth_element(seconds.begin(), seconds.begin() + samples / 2, seconds.end());
-  return seconds[samples / 2] * 1e9;
+  return bestride::median_of(seconds) * 1e9;
 }
 
 }  // namespace

@@ -9,11 +9,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <numeric>
-#include <string>
 #include <vector>
+
+#include "base/median.hpp"
+#include "bench/options.hpp"
 
 namespace {
 
@@ -244,24 +244,17 @@ std::vector<double> samples_of(const Pattern& pattern) {
     MPI_Allreduce(&own, &slower, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     if (i > 0) all.push_back(slower);  // the first one warms up
   }
-  std::sort(all.begin(), all.end());
   return all;
-}
-
-bool chosen(const std::string& only, const char* name) {
-  return only.empty() || ("," + only + ",").find(std::string(",") + name + ",") != std::string::npos;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string only;
-  long repeats = 0;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
-    if (std::strcmp(argv[i], "--repeats") == 0) repeats = std::atol(argv[i + 1]);
-  }
   MPI_Init(&argc, &argv);
+  bench::Only only;
+  int repeats = 0;
+  bench::apply_or_exit(argc, argv,
+                       {{"--only", only.setter()}, {"--repeats", command_line::whole(repeats, 0, 1 << 30)}});
   int ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -273,7 +266,7 @@ int main(int argc, char** argv) {
   MPI_Recv_init(&in, 1, MPI_INT64_T, peer, 0, MPI_COMM_WORLD, &started[0]);
   MPI_Send_init(&out, 1, MPI_INT64_T, peer, 0, MPI_COMM_WORLD, &started[1]);
   for (const Pattern& pattern : patterns) {
-    if (!chosen(only, pattern.name)) continue;
+    if (!only.wants(pattern.name)) continue;
     if (ranks == 1 && pattern.round == blocking_pair) {
       std::fprintf(stderr, "blocking_pair is left out: it needs two ranks\n");  // its send may wait for its receive
       continue;
@@ -282,7 +275,7 @@ int main(int argc, char** argv) {
     std::fill(many_in, many_in + burst, -1);
     std::fill(to.begin(), to.end(), -1.0);
     if (repeats > 0) {
-      for (long i = 0; i < repeats; ++i) pattern.round();
+      for (int i = 0; i < repeats; ++i) pattern.round();
       continue;
     }
     const std::vector<double> all = samples_of(pattern);
@@ -290,7 +283,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < burst; ++i) check(many_in[i] == -1 || many_in[i] == 100 * i + peer);
     for (std::size_t i = 0; i < to.size(); ++i) check(to[i] == -1.0 || to[i] == from[i]);
     if (rank == 0) {
-      std::printf("%s %d %.2f %.2f\n", pattern.name, pattern.calls, all[all.size() / 2], all.front());
+      std::printf("%s %d %.2f %.2f\n", pattern.name, pattern.calls, bestride::median_of(all),
+                  *std::min_element(all.begin(), all.end()));
       std::fflush(stdout);
     }
   }

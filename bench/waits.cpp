@@ -8,27 +8,16 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
 #include <string>
 #include <vector>
+
+#include "bench/compute.hpp"
+#include "bench/options.hpp"
 
 namespace {
 
 int rank = 0;
 std::vector<char> own, all;
-
-/// Uses processor time of this thread.
-void compute(double seconds) {
-  const auto used = [] {
-    timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  };
-  for (const double end = used() + seconds; used() < end;) {
-  }
-}
 
 void allreduce(int bytes) { MPI_Allreduce(own.data(), all.data(), bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
 void bcast(int bytes) { MPI_Bcast(own.data(), bytes, MPI_BYTE, 0, MPI_COMM_WORLD); }
@@ -42,13 +31,10 @@ void alltoall(int bytes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  double seconds = 0.2;
-  std::string only;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
-    if (std::strcmp(argv[i], "--only") == 0) only = std::string(",") + argv[i + 1] + ",";
-  }
   MPI_Init(&argc, &argv);
+  double seconds = 0.2;
+  bench::Only only;
+  bench::apply_or_exit(argc, argv, {{"--seconds", command_line::number(seconds, 0, 3600)}, {"--only", only.setter()}});
   int ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -70,7 +56,7 @@ int main(int argc, char** argv) {
   std::uint32_t random = 77u * static_cast<std::uint32_t>(rank) + 5;
   for (const Case& each : cases) {
     const std::string name = std::string(each.name) + (each.skew > 0 ? "_skewed" : "");
-    if (!only.empty() && only.find("," + name + ",") == std::string::npos) continue;
+    if (!only.wants(name)) continue;
     for (int call = 0; call < 30; ++call) each.call(each.bytes);
     int rounds = 0;
     double spent = 0;
@@ -80,7 +66,7 @@ int main(int argc, char** argv) {
       constexpr int batch = 100;
       for (int call = 0; call < batch; ++call) {
         random = random * 1664525u + 1013904223u;
-        if (each.skew > 0 && random >> 24 < 26) compute(each.skew);
+        if (each.skew > 0 && random >> 24 < 26) bench::compute(each.skew);
         each.call(each.bytes);
       }
       MPI_Barrier(MPI_COMM_WORLD);

@@ -5,9 +5,10 @@
 // here. A missed goal is printed, but is not an error.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
+#include "apps/common/command_line.hpp"
+#include "apps/common/text.hpp"
 #include "bench/gpu/bench.hpp"
 
 namespace {
@@ -27,32 +28,23 @@ constexpr Goal goals[] = {{"limit", measure_limit},
 struct Options {
   std::string json;
   double seconds = 0.05;
-  bool all = false, sweep = false, understood = true;
+  bool all = false, sweep = false;
   std::vector<std::string> only;
 };
 
-Options parse(int count, char** arguments) {
-  Options options;
-  for (int i = 1; i < count; ++i) {
-    const std::string one = arguments[i];
-    const bool valued = i + 1 < count;
-    if (one == "--all")
-      options.all = true;
-    else if (one == "--sweep")
-      options.sweep = true;
-    else if (one == "--json" && valued)
-      options.json = arguments[++i];
-    else if (one == "--seconds" && valued)
-      options.seconds = std::atof(arguments[++i]);
-    else if (one == "--only" && valued)
-      options.only.push_back(arguments[++i]);
-    else
-      options.understood = false;
-  }
-  for (const std::string& one : options.only)
-    if (std::none_of(std::begin(goals), std::end(goals), [&](const Goal& goal) { return one == goal.name; }))
-      options.understood = false;
-  return options;
+/// Returns "" or an error message.
+std::string parse(int count, char** arguments, Options* options) {
+  const auto add_goal = [&](const std::string& name) {
+    options->only.push_back(name);
+    const bool known =
+        std::any_of(std::begin(goals), std::end(goals), [&](const Goal& goal) { return name == goal.name; });
+    return std::string(known ? "" : "one of limit, by-hand, floor, halo, copies");
+  };
+  return command_line::parse({arguments + 1, arguments + count},
+                             {{"--json", command_line::file_name(options->json)},
+                              {"--seconds", command_line::number(options->seconds, 0, 3600)},
+                              {"--only", add_goal}},
+                             {{"--all", [&] { options->all = true; }}, {"--sweep", [&] { options->sweep = true; }}});
 }
 
 Scale scale_of(const Gpu& gpu, double seconds) {
@@ -72,21 +64,21 @@ int run(const Options& options) {
     if (!options.sweep && wanted) goal.measure(bench);
   }
   std::fputs(results.table(options.all || options.sweep).c_str(), stdout);
-  if (!options.json.empty()) {
-    std::FILE* file = std::fopen(options.json.c_str(), "w");
-    if (!file || std::fputs(results.json().c_str(), file) < 0 || std::fclose(file) != 0)
-      throw Failed("cannot write " + options.json);
-  }
+  if (!options.json.empty() && !apps::write_text(options.json, results.json()))
+    throw Failed("cannot write " + options.json);
   return results.all_right() ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  const Options options = parse(count, arguments);
-  if (!options.understood) {
-    std::fputs("bench_gpu [--json FILE] [--seconds S] [--all] [--sweep] [--only limit|by-hand|floor|halo|copies]...\n",
-               stderr);
+  Options options;
+  if (const std::string problem = parse(count, arguments, &options); !problem.empty()) {
+    std::fprintf(
+        stderr,
+        "bench_gpu: %s\n"
+        "bench_gpu [--json FILE] [--seconds S] [--all] [--sweep] [--only limit|by-hand|floor|halo|copies]...\n",
+        problem.c_str());
     return 2;
   }
   try {

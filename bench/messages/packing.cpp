@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/median.hpp"
+
 namespace messages {
 namespace {
 
@@ -46,7 +48,6 @@ std::vector<double> time_of(double seconds, Action&& action) {
     for (int i = 0; i < turns; ++i) action();
     times.push_back((MPI_Wtime() - start) / turns * 1e6);
   }
-  std::sort(times.begin(), times.end());
   return times;
 }
 
@@ -110,9 +111,9 @@ Packing measure_packing(const Case& chosen, double seconds) {
     asm volatile("" : : "r"(copy.data()) : "memory");
   });
   const auto fill = [&](Timing& timing, const std::vector<double>& times) {
-    timing.typed_us = times[samples / 2];
-    timing.typed_fastest_us = times[0];
-    timing.contiguous_us = copied[samples / 2];
+    timing.typed_us = bestride::median_of(times);
+    timing.typed_fastest_us = *std::min_element(times.begin(), times.end());
+    timing.contiguous_us = bestride::median_of(copied);
   };
   fill(result.pack, time_of(seconds, pack));
   fill(result.unpack, time_of(seconds, unpack));

@@ -15,13 +15,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/median.hpp"
+#include "bench/options.hpp"
 #include "round_trip.hpp"
 
 namespace {
@@ -47,37 +47,8 @@ void carry_out(Blocking blocking, Nonblocking nonblocking, Init init, Arguments.
 }
 #define BESTRIDE_FORMS(Name, Iname) MPI_##Name, MPI_##Iname, MPI_##Name##_init
 
-struct Options {
-  int calls = 100;
-  std::vector<long> bytes{8, 64, 512, 4096, 16384, 65536, 262144, 1048576};
-  std::string only;
-  std::string form = "blocking";
-  bool distance = false;
-};
-
-Options options_of(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string name = argv[i];
-    if (name == "--calls") options.calls = std::atoi(argv[i + 1]);
-    if (name == "--distance") options.distance = std::atoi(argv[i + 1]) != 0;
-    if (name == "--form") options.form = argv[i + 1];
-    if (name == "--only") options.only = std::string(",") + argv[i + 1] + ",";
-    if (name == "--bytes") {
-      options.bytes.clear();
-      std::stringstream list(argv[i + 1]);
-      for (std::string each; std::getline(list, each, ',');) {
-        char* end = nullptr;
-        options.bytes.push_back(std::strtol(each.c_str(), &end, 10));
-        if (*end || options.bytes.back() < 1) {
-          std::fprintf(stderr, "one_node: --bytes are numbers from 1 on, not '%s'\n", each.c_str());
-          MPI_Abort(MPI_COMM_WORLD, 2);
-        }
-      }
-    }
-  }
-  return options;
-}
+constexpr command_line::Named<Form> forms[] = {
+    {Form::blocking, "blocking"}, {Form::nonblocking, "nonblocking"}, {Form::persistent, "persistent"}};
 
 /// The number at place `i` of what `from` sends in a call.
 int number(int call, int from, long i) { return call * 1000003 + from * 7919 + static_cast<int>(i); }
@@ -318,11 +289,6 @@ std::vector<Case> cases_of(long bytes) {
   return cases;
 }
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 /// Returns false if a result is wrong.
 bool measure(const Case& each, long bytes, int calls) {
   std::vector<int> in(static_cast<std::size_t>(each.sent)), out(static_cast<std::size_t>(each.received)), copy = out;
@@ -349,8 +315,8 @@ bool measure(const Case& each, long bytes, int calls) {
   }
   if (persistent != MPI_REQUEST_NULL) MPI_Request_free(&persistent);
   if (rank == 0)
-    std::printf("%s %ld %.9f %.9f %.9f\n", each.name.c_str(), bytes, median(times),
-                *std::min_element(times.begin(), times.end()), median(copies));
+    std::printf("%s %ld %.9f %.9f %.9f\n", each.name.c_str(), bytes, bestride::median_of(times),
+                *std::min_element(times.begin(), times.end()), bestride::median_of(copies));
   if (!right) std::fprintf(stderr, "rank %d: %s of %ld bytes is wrong\n", rank, each.name.c_str(), bytes);
   return right;
 }
@@ -366,17 +332,22 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const Options options = options_of(argc, argv);
-  form = options.form == "nonblocking"  ? Form::nonblocking
-         : options.form == "persistent" ? Form::persistent
-                                        : Form::blocking;
+  std::vector<std::size_t> sizes{8, 64, 512, 4096, 16384, 65536, 262144, 1048576};
+  int calls = 100, distance = 0;
+  bench::Only only;
+  bench::apply_or_exit(argc, argv,
+                       {{"--calls", command_line::whole(calls, 1, 1 << 30)},
+                        {"--bytes", command_line::sizes(sizes)},
+                        {"--only", only.setter()},
+                        {"--form", command_line::one_of(form, forms)},
+                        {"--distance", command_line::whole(distance, 0, 1)}});
   int wrong = 0, any = 0;
-  if (options.distance) print_round_trip();
-  for (const long bytes : options.bytes)
-    for (const Case& each : cases_of(bytes))
-      if (options.only.empty() || options.only.find("," + each.name + ",") != std::string::npos)
-        wrong |= !measure(each, bytes, bytes >= 1 << 20 ? std::max(options.calls / 5, 5) : options.calls);
-  if (options.distance) print_round_trip();
+  if (distance) print_round_trip();
+  for (const std::size_t size : sizes)
+    for (const Case& each : cases_of(static_cast<long>(size)))
+      if (only.wants(each.name))
+        wrong |= !measure(each, static_cast<long>(size), size >= 1 << 20 ? std::max(calls / 5, 5) : calls);
+  if (distance) print_round_trip();
   MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   MPI_Finalize();
   return any;

@@ -4,7 +4,6 @@
 // the peak memory; then the verdict.
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/median.hpp"
 #include "telemetry/detector/detector.hpp"
 #include "telemetry/waits/sample_job.hpp"
 
@@ -41,10 +41,9 @@ void measure(const char* name, SampleJob job, int rounds) {
   for (int i = 0; i < 60; ++i) found = detector.observe({now += 1, job.ranks});
   for (int i = 0; i < rounds; ++i)
     times.push_back(milliseconds([&] { found = detector.observe({now += 1, job.ranks}); }));
-  std::sort(times.begin(), times.end());
   rusage use{};
   getrusage(RUSAGE_SELF, &use);
-  std::printf("%-52s %8.1f ms   peak %4ld MiB   ", name, times[times.size() / 2], use.ru_maxrss / 1024);
+  std::printf("%-52s %8.1f ms   peak %4ld MiB   ", name, bestride::median_of(times), use.ru_maxrss / 1024);
   if (found.empty())
     std::printf("no finding\n");
   else

@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "apps/common/command_line.hpp"
+#include "apps/common/text.hpp"
 #include "base/median.hpp"
 #include "bench/gpu/by_hand.hpp"
 #include "bench/gpu/gpu.hpp"
@@ -23,26 +24,10 @@ using gpu::Address;
 using gpu::Gpu;
 
 struct Options {
-  bool typed = true, understood = true;
+  bool typed = true;
   double seconds = 0.3;
   std::string json;
 };
-
-Options parse(int count, char** arguments) {
-  Options options;
-  for (int i = 1; i < count; ++i) {
-    const std::string one = arguments[i];
-    if (one == "--by-hand")
-      options.typed = false;
-    else if (one == "--seconds" && i + 1 < count)
-      options.seconds = std::atof(arguments[++i]);
-    else if (one == "--json" && i + 1 < count)
-      options.json = arguments[++i];
-    else
-      options.understood = false;
-  }
-  return options;
-}
 
 /// Whether the preload library is loaded or the MPI library reports that it takes device pointers.
 bool takes_device_pointers() {
@@ -198,23 +183,24 @@ int run(const Options& options, int rank) {
             " B\", " + figures + ", \"checked\": true, \"right\": " + (right ? "true" : "false") +
             (bytes == sizes.back() ? "}\n" : "},\n");
   }
-  if (rank == 0 && !options.json.empty()) {
-    std::FILE* file = std::fopen(options.json.c_str(), "w");
-    if (!file || std::fputs((json + "]}\n").c_str(), file) < 0 || std::fclose(file) != 0)
-      throw gpu::Failed("cannot write " + options.json);
-  }
+  if (rank == 0 && !options.json.empty() && !apps::write_text(options.json, json + "]}\n"))
+    throw gpu::Failed("cannot write " + options.json);
   return all_right ? 0 : 1;
 }
 
-int guarded(const Options& options, int rank, int ranks) {
-  const char* error = !options.understood ? "gpu_messages [--by-hand] [--seconds S] [--json FILE]"
-                      : ranks != 2        ? "runs on 2 ranks"
-                      : options.typed && !takes_device_pointers()
-                          ? "this MPI is neither GPU-aware nor with the preload: it can't take device pointers "
-                            "(--by-hand leaves that out)"
-                          : nullptr;
-  if (error) {
-    if (rank == 0) std::fprintf(stderr, "gpu_messages: %s\n", error);
+int guarded(const std::vector<std::string>& arguments, int rank, int ranks) {
+  Options options;
+  std::string error = command_line::parse(arguments,
+                                          {{"--seconds", command_line::number(options.seconds, 0, 3600)},
+                                           {"--json", command_line::file_name(options.json)}},
+                                          {{"--by-hand", [&] { options.typed = false; }}});
+  if (error.empty() && ranks != 2) error = "runs on 2 ranks";
+  if (error.empty() && options.typed && !takes_device_pointers())
+    error =
+        "this MPI is neither GPU-aware nor with the preload: it can't take device pointers (--by-hand leaves that out)";
+  if (!error.empty()) {
+    if (rank == 0)
+      std::fprintf(stderr, "gpu_messages: %s\ngpu_messages [--by-hand] [--seconds S] [--json FILE]\n", error.c_str());
     return 2;
   }
   try {
@@ -233,7 +219,7 @@ int main(int count, char** arguments) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int code = guarded(parse(count, arguments), rank, ranks);
+  const int code = guarded({arguments + 1, arguments + count}, rank, ranks);
   MPI_Finalize();
   return code;
 }
