@@ -181,7 +181,7 @@ def figures_of(measured, names):
         equal = {name: median(name) / median(name, "contiguous_us") * median(BARE, "contiguous_us") for name in rivals}
         figures[case] = {
             "bytes": rounds[0][BARE]["bytes"], "block": rounds[0][BARE]["block"], **{us(name): median(name) for name in rounds[0]},
-            "by_hand_us": median(BARE, "by_hand_us"), "best": best,
+            "by_hand_us": median(BARE, "by_hand_us"), "contiguous_us": median(BARE, "contiguous_us"), "best": best,
             **summary.spread("best_over_ours", over_ours(best)), "mpich_over_ours": statistics.median(over_ours(BARE)),
             "by_hand_over_ours": statistics.median(over_ours(BARE, "by_hand_us")), "equal_transport_over_ours": min(equal.values()) / median(OURS),
             "rounds": len(rounds),
@@ -190,10 +190,10 @@ def figures_of(measured, names):
 
 
 def print_figures(figures, libraries):
-    print(f"one way, us\n{'case':28} {'bytes':>8} {'block':>7}" + "".join(f"{name:>16}" for name in libraries) + f"{'by hand':>9} {'best/ours':>10}")
+    print(f"one way, us\n{'case':28} {'bytes':>8} {'block':>7}" + "".join(f"{name:>16}" for name in libraries) + f"{'by hand':>9} {'contiguous':>11} {'best/ours':>10}")
     for case, row in figures.items():
         print(f"{case:28} {row['bytes']:8} {row['block']:7.1f}" + "".join(f"{row[us(name)]:16.2f}" for name in libraries) +
-              f"{row['by_hand_us']:9.2f} {row['best_over_ours']:10.2f}  {row['best']}")
+              f"{row['by_hand_us']:9.2f} {row['contiguous_us']:11.2f} {row['best_over_ours']:10.2f}  {row['best']}")
 
 
 def print_summary(figures):
