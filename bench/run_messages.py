@@ -4,14 +4,19 @@
 --pack, MPI_Pack and MPI_Unpack of the same types on one rank, compared with a memcpy of the same number of bytes.
 
 A case is measured in many short launches of the driver, with and without the preload library in turn. Each launch also measures the same
-payload as a contiguous message, the limit of the transport.
+payload as a contiguous message, the limit of the transport. With --hosts the ranks are on two hosts of the test bed (tests/testbed, needs
+root), whose links have the given rate each way.
 """
+import contextlib
 import json
 import os
 import sys
 
 import summary
 from launch import VARIANTS, launch, library_of, parser_of, rounds_of
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "testbed"))
+from bed import Bed, reason_against  # noqa: E402
 
 # (goal, condition for its cases, minimum ratio of each case)
 GOALS = [
@@ -43,14 +48,22 @@ def families(names):
     return grouped.values()
 
 
-def measure(program, library, names, rounds, seconds, pack):
-    """{case: [{variant: row} per round]}"""
+def on_two_hosts(bed, variant, library, program, arguments, timeout):
+    """The output of the program with a rank on each host of the bed, each on a processor of its own."""
+    bound = ["sh", "-c", 'exec taskset -c "$PMI_RANK" "$0" "$@"', program, *arguments]
+    return bed.call("run.sh", "-p", 1, *(() if variant == "mpich" else ("-l", library)), *bound, timeout=timeout)
+
+
+def measure(program, library, names, rounds, seconds, pack, bed):
+    """{case: [{variant: row} per round]}. `bed`: where the ranks are, or None: on this host."""
     rows = {}
     for number, order in enumerate(rounds_of(rounds), 1):
         for group in families(names):
             for variant in order:
-                for line in launch(variant, library, program, ["--exact", *(["--pack"] if pack else []), "--seconds", str(seconds), *group],
-                                   ranks=1 if pack else 2, timeout=600).splitlines():
+                arguments = ["--exact", *(["--pack"] if pack else []), "--seconds", str(seconds), *group]
+                text = (on_two_hosts(bed, variant, library, program, arguments, timeout=600) if bed else
+                        launch(variant, library, program, arguments, ranks=1 if pack else 2, timeout=600))
+                for line in text.splitlines():
                     row = json.loads(line)
                     if not row["right"]:
                         sys.exit(f"{row['case']}: the received data are wrong ({variant})")
@@ -106,12 +119,18 @@ def main():
     parser.add_argument("cases", nargs="*", help="prefixes of case names (all)")
     parser.add_argument("--seconds", type=float, default=0.05, help="seconds per case and launch (0.05)")
     parser.add_argument("--pack", action="store_true", help="measure MPI_Pack and MPI_Unpack instead of messages")
+    parser.add_argument("--hosts", metavar="RATE", help="two hosts of the test bed with links of this rate, as in tc: 10gbit")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is not met")
     options = parser.parse_args()
+    if options.hosts and options.pack:
+        parser.error("--pack is measured on one rank")
+    if options.hosts and (reason := reason_against()):
+        parser.error(f"--hosts: {reason}")
     library = library_of(options.build)
     program = os.path.join(os.path.abspath(options.build), "bin", "messages")
 
-    rows = measure(program, library, cases_of(program, options.cases), options.rounds, options.seconds, options.pack)
+    with Bed(2, options.hosts) if options.hosts else contextlib.nullcontext() as bed:
+        rows = measure(program, library, cases_of(program, options.cases), options.rounds, options.seconds, options.pack, bed)
     figures = figures_of(rows)
     print_table(figures, options.pack)
     met = print_verdict(figures, PACK_GOALS, PACK_GEOMETRIC_MEAN_GOAL) if options.pack else print_verdict(figures, GOALS, GEOMETRIC_MEAN_GOAL)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derived datatypes in partitioned messages, one-sided calls and the MPI library's own collectives: MPICH's time over Bestride's.
 
-    bench/run_typed_calls.py [--build build/release] [--rounds 9] [--json FILE]
+    bench/run_typed_calls.py [--build build/release] [--rounds 9] [--table FILE]
 
 Each round runs the program bench/typed_calls without and with the preload library, in turns, on two ranks. Collectives are left to the MPI
 library (BESTRIDE_COLLECTIVES=library), so that only what packs its messages differs. A ratio is taken within a round; the figure is the median
@@ -11,6 +11,7 @@ over rounds, between the quartiles.
 import os
 
 import launch
+import summary
 
 
 def rows_of(text):
@@ -27,13 +28,13 @@ def main():
     os.environ["BESTRIDE_COLLECTIVES"] = "library"
     rounds = list(comparison.rounds("typed_calls", rows_of))
     comparison.title("microseconds")
-    print(f"{'call':12}{'blocks':12}{'bytes':>9}" + launch.COLUMNS)
+    print(f"{'call':12}{'blocks':12}{'bytes':>9}" + summary.COLUMNS)
     table = []
     for key in rounds[0]["mpich"]:
-        times, fastest = launch.undisturbed_times([{variant: one[variant][key] for variant in one} for one in rounds], "middle", "fastest")
-        row = {"call": key[0], "layout": key[1], "bytes": key[2], **launch.compared(times), "fastest": fastest}
+        times, fastest = summary.undisturbed_times([{variant: one[variant][key] for variant in one} for one in rounds], "middle", "fastest")
+        row = {"call": key[0], "layout": key[1], "bytes": key[2], **summary.compared(times, scale=1e6), "fastest": fastest}
         table.append(row)
-        print(f"{key[0]:12}{key[1]:12}{key[2]:9}{launch.columns(row)}{'  fastest times' if fastest else ''}")
+        print(f"{key[0]:12}{key[1]:12}{key[2]:9}{summary.columns(row)}{'  fastest times' if fastest else ''}")
     comparison.write(table)
 
 
