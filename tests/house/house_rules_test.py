@@ -5,6 +5,7 @@ import os
 import tempfile
 import unittest
 
+import documents_test
 import house_test
 
 PAGE = """# Architecture
@@ -119,6 +120,38 @@ class Rules(unittest.TestCase):
     def test_an_unreadable_table(self):
         self.write("docs/architecture.md", "no table\n")
         self.expect("can't be read")
+
+
+class Documents(unittest.TestCase):
+    def setUp(self):
+        self.house = tempfile.TemporaryDirectory()
+        self.addCleanup(self.house.cleanup)
+        self.write("base/variables_table.cpp", '{"BESTRIDE_LOG", choice, "warn", "quiet|warn|info", "what is printed"},\n')
+        self.write("base/result.hpp", "class Result { bool is_error(); };\n")
+        self.write("cli/run/run.cpp", 'app.add_subcommand("run", "starts a job")->add_flag("--watch");\n')
+
+    def write(self, path, text):
+        path = os.path.join(self.house.name, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def missing(self, text):
+        self.write("docs/page.md", text)
+        return documents_test.check(self.house.name)
+
+    def test_what_exists(self):
+        self.assertEqual([], self.missing("""`base/result.hpp`, `base/result`, `result.*`, `base/{result,variables_table}.*`, `base/<name>.hpp`,
+`Result::is_error()`, `BESTRIDE_LOG=info`, `--watch`, `run --watch`, `/dev/shm/x`, [base](../base/result.hpp#a)
+
+    bestride run --watch srun --other
+"""))
+
+    def test_what_does_not_exist(self):
+        for text in ("`base/results.hpp`", "`results.hpp`", "`base/{result,other}.hpp`", "`Result::value()`", "`BESTRIDE_LOG=loud`",
+                     "`BESTRIDE_LOGS`", "`--watching`", "`bestride stop`", "`bestride run --other`", "[base](base/result.hpp)",
+                     "    bestride run --other"):
+            self.assertTrue(self.missing(text + "\n"), text)
 
 
 if __name__ == "__main__":
