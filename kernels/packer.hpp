@@ -58,9 +58,9 @@ class Packer {
   /// Reads size() bytes from `packed`. If the layout contains a byte twice, the later value is written, as in MPI.
   void unpack(void* user, const void* packed) const noexcept;
 
-  /// The same for the packed bytes [first, last) only: pack writes last - first bytes to `packed`; unpack reads them
-  /// from `packed`. Any byte position, also inside a block. 0 <= first <= last <= size(). Used for short messages and
-  /// for chunks.
+  /// Pack and unpack the packed bytes [first, last) only: pack_range writes last - first bytes to `packed`,
+  /// unpack_range reads them from `packed`. Any byte position, also inside a block. 0 <= first <= last <= size(). Used
+  /// for short messages and for chunks.
   void pack_range(void* packed, const void* user, std::int64_t first, std::int64_t last) const noexcept;
   void unpack_range(void* user, const void* packed, std::int64_t first, std::int64_t last) const noexcept;
 

@@ -139,8 +139,8 @@ bool fits(MachineFingerprint older, const MachineFingerprint& here) {
   return why_stale(older, here).empty();
 }
 
-/// The same for the GPU's curves: missing curves are taken from the older profile if it is of this GPU, or all of them
-/// if no GPU was measured now.
+/// Curves of the GPU that are missing in `newer` are taken from the older profile if it is of this GPU; all of them if
+/// no GPU was measured now.
 void keep_older_device(DeviceMeasurements* newer, std::string* gpu, const MachineProfile& older) {
   const DeviceMeasurements& from = older.device().measured();
   if (!newer->any()) {

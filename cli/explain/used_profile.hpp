@@ -11,7 +11,7 @@ namespace bestride::inline cli {
 
 struct UsedProfile {
   std::optional<MachineProfile> loaded;  ///< none: the built-in one is used
-  std::string name = "built-in";         ///< as in a report: the path, "built-in", "built-in, for any MPI library"
+  std::string name = "built-in";         ///< for people: the path, "built-in", or "built-in, for any MPI library"
   std::string problem;                   ///< why the file is not used; one line
   std::string limit;                     ///< why the built-in one is used in part only; one line
   /// Also if no library is found: of MPICH 4.0.

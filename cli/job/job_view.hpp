@@ -38,17 +38,17 @@ void analyse(JobView& view);
 
 /// Looks twice at the jobs in `folder`, 100 ms apart. Running jobs come first, then those that have ended, the last to
 /// begin first. `selection`: "" for all of them, the name of a job, or the pid of
-/// one of its processes or of a process above these (the launcher). Error: nothing is selected, or as read_jobs().
+/// one of its processes or of a process above these (the launcher). Errors: nothing is selected; those of read_jobs().
 Result<std::vector<JobView>> observe_jobs(const std::string& folder, const std::string& selection,
                                           std::size_t finished_calls);
 
-/// Says that there is none, and what a selection may be.
+/// The error text for a selection that selects no job: says so, and what a selection may be.
 std::string no_such_job_text(const std::string& selection);
 
-/// The jobs that `selection` means, as above.
+/// The jobs that `selection` means; see observe_jobs().
 std::vector<JobSnapshot> select_jobs(std::vector<JobSnapshot> jobs, const std::string& selection);
 
-/// The snapshot of a rank that counts, as number_of(); null if there is none.
+/// The snapshot of the rank with this number (number_of()); null if there is none. Of several, the one in the graph.
 inline const RankSnapshot* find_rank(const JobView& view, std::int32_t number) noexcept {
   if (const RankWaits* const waits = view.graph.find(number)) return &view.job.ranks[waits->snapshot];
   for (const RankSnapshot& rank : view.job.ranks)

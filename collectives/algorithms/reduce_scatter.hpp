@@ -11,7 +11,8 @@ namespace bestride::inline collectives {
 Task reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, const Reduction& reduction,
                     const ReductionOrder& order, PipelineSettings pipeline);
 
-/// The same for any node vectors of elements. `output` has the same shape; only this rank's own part of it is written.
+/// A reduce-scatter of node vectors of elements. `output` has the shape of `input`; only this rank's own part of it is
+/// written. All arguments outlive the task.
 Task reduce_scatter(Hierarchy& hierarchy, const NodeVectors& input, const NodeVectors& output,
                     const Reduction& reduction, const ReductionOrder& order, PipelineSettings pipeline);
 

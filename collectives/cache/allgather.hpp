@@ -17,9 +17,9 @@
 
 namespace bestride::inline collectives {
 
-/// `vectors`: as for allgather(), with this rank's block filled in. All members must call with tables that were
-/// constructed with the same arguments and have seen the same calls. Each arena has at least the table's budget, or is
-/// empty. All arguments outlive the task.
+/// `vectors`: the blocks of all ranks, by node; this rank's block is filled in, the others are written. All members
+/// must call with tables that were constructed with the same arguments and have seen the same calls. Each arena has at
+/// least the table's budget, or is empty. All arguments outlive the task.
 Task cached_allgather(Hierarchy& hierarchy, const RankBlocks& vectors, CacheTable& table, Arena& arena,
                       PipelineSettings pipeline);
 

@@ -16,7 +16,8 @@ namespace bestride::inline collectives {
 class Lookup {
  public:
   /// `vectors`: the kept data; only its sizes are used. A kept result consists of the node vectors, one after the
-  /// other. `coding`: as for CacheTable::begin(). All arguments outlive this object. May throw std::bad_alloc.
+  /// other. `coding`: how the blocks are coded; 0: plain bytes. All arguments outlive this object. May throw
+  /// std::bad_alloc.
   Lookup(Hierarchy& hierarchy, const NodeVectors& vectors, const OwnBlock& own, CacheTable& table, Arena& arena,
          std::uint32_t coding);
 

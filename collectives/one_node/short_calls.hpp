@@ -111,7 +111,7 @@ void short_allgather(Rounds& rounds, const std::byte* own, std::int64_t bytes, c
   receive_blocks(rounds, round, all, wait);
 }
 
-/// `own`, `bytes`: as for short_allgather(). `all`: used on the root.
+/// `own`: this rank's block, of `bytes` bytes. `all`: the blocks of all ranks, used on the root only.
 template <class Blocks, class Wait>
 void short_gather(Rounds& rounds, const std::byte* own, std::int64_t bytes, const Blocks& all, int root,
                   Wait wait) noexcept {

@@ -145,8 +145,8 @@ BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_in
   }                                                                                                          \
   }                                                                                                          \
   BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
-/// The same for a function that only some members call, or members of several communicators: the pending collectives
-/// may need ranks that don't make this call, so they are not completed first.
+/// Defines a function that creates `*comm` and that only some members of a communicator call, or members of several
+/// communicators. Pending collectives may need ranks that don't make this call, so they are not completed first.
 #define BESTRIDE_COMM_CREATE(name, parameters, arguments)                       \
   namespace bestride::comm_create {                                             \
   template <Calls& via>                                                         \

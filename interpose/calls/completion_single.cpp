@@ -210,7 +210,8 @@ void complete_kept(MPI_Request request, const MPI_Status& status) noexcept {
   if (done) discard(done);
 }
 
-/// The same for one of several requests, whose status is not available.
+/// Runs the completion of a request that the library reports to be complete, and keeps, without its status: the request
+/// is one of several.
 void complete_kept(MPI_Request request) noexcept {
   if (!runtime().requests.find(request)) return;
   int flag = 0;

@@ -68,7 +68,8 @@ inline void before_call() noexcept {
   progress_pending_collectives();
   if constexpr (!keeps_sends_deferred(id)) start_deferred_sends();
 }
-/// For calls that the library may also make internally. The completion calls make sure that a request was started
+/// Like before_call(), for functions that the library may also call internally: it does not wait for
+/// another thread that is starting deferred sends. The completion calls make sure that a request was started
 /// (interpose/message/completion.hpp).
 template <CallId id>
 inline void before_either_call() noexcept {
@@ -95,8 +96,8 @@ inline void before_either_call() noexcept {
     return body<&Calls::name>(CallId::name, BESTRIDE_UNWRAP arguments); \
   }
 
-/// The same for a function that is intercepted by both names. `body` is also a template on the Calls set, which is its
-/// first argument.
+/// Defines the two entries of a function that is intercepted by its MPI_ and its PMPI_ name. `body` is a function
+/// template on the set of Calls (`next` or `real`) and on the pointer in Calls to which the call is forwarded.
 #define BESTRIDE_ENTRY_PAIR(name, body, parameters, arguments)                 \
   extern "C" int bestride_entry_##name(BESTRIDE_UNWRAP parameters) {           \
     using namespace bestride;                                                  \

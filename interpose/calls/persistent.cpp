@@ -80,7 +80,8 @@ Completion* before_start(MPI_Request request) noexcept {
   return completion;
 }
 
-/// The same for several requests, packed in one launch. On an error, none may be started.
+/// Fills the buffers of several requests that are about to be started, in one launch per device. Returns the error of
+/// the call; on an error, none of the requests may be started.
 int fill_batch(int count, MPI_Request* requests) noexcept {
   TransferBatch batch;
   for (int i = 0; i < count; ++i) before_start(requests[i]);

@@ -89,7 +89,8 @@ enum class NewMemory { none, small, full };
 /// When the members ask for memory, and what for. They count calls alike; only rank 0's usage counts.
 class AskingForMemory {
  public:
-  /// `always`: for full memory, in the third call. `calls_before`: that the communicator has made.
+  /// `always`: the third call asks for memory of the full size. `calls_before`: how many calls the communicator has
+  /// made.
   AskingForMemory(bool always, int calls_before) noexcept
       : always_(always), calls_(calls_before), next_(calls_before + (always ? 3 : 1)) {
     usage_.sum = calls_before;

@@ -23,13 +23,14 @@ class CollectiveQueue;
 /// after it, nobody has to wait. If not, the new communicator's members agree by messages after the call.
 class ChildAgreement {
  public:
-  /// Before the call of the MPI library. `parent`: MPI_COMM_NULL if others than the members of one communicator make
-  /// the call.
+  /// Construct it before the call of the MPI library. `parent`: the communicator whose members make the call;
+  /// MPI_COMM_NULL if it is made by others.
   explicit ChildAgreement(MPI_Comm parent, ChildRanks ranks = ChildRanks::any) noexcept;
   ChildAgreement(const ChildAgreement&) = delete;
   ChildAgreement& operator=(const ChildAgreement&) = delete;
   ~ChildAgreement();
-  /// The library has created `comm`, of which this rank is a member. Returns its entry, nullptr: there is none.
+  /// Call after the library has created `comm`, of which this rank is a member. Returns the entry of `comm`; nullptr:
+  /// there is none.
   CommEntry* made(MPI_Comm comm) noexcept;
 
  private:
@@ -45,16 +46,16 @@ class ChildAgreement {
 void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept;
 
 /// Returns the communicator's queue if a collective of this size goes through it. nullptr: leave it to MPI, in the form
-/// given by *choice. The answer is the same on all members. `blocking`: the form of the call. `exact`: as for
-/// CollectiveChooser.
+/// given by *choice. The answer is the same on all members. `bytes`: the bytes of CollectiveShape. `blocking`: the call
+/// is blocking. `exact`: the hierarchy and both forms of the library give the same bits.
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
                               bool exact, CollectiveChoice* choice) noexcept;
 
 /// Makes a queue for one persistent collective; its members agree on it in the initialisation call. Members may start
 /// their persistent collectives in any order and wait for any of them first, so each has its own queue. Each queue has
-/// shared memory of its own, as much as `bytes` needs (as for choose_queue()), and their number is limited. Returns
-/// nullptr on all members if the collective is left to MPI, for example because some member has too many queues.
-/// Collective.
+/// shared memory of its own, as much as a collective of `bytes` bytes (of CollectiveShape) needs, and the number of
+/// queues is limited. Returns nullptr on all members if the collective is left to MPI, for example because some member
+/// has too many queues. Collective.
 std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry& entry, std::int64_t bytes) noexcept;
 
 }  // namespace bestride::inline interpose

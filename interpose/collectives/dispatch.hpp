@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Dispatch of a collective to the hierarchy. Entry points call this before they call the MPI library.
+// Dispatch of a collective to the hierarchy or to the memory of one node. Entry points call this before they call the
+// MPI library.
 //
 // All members reach the same decision: it follows from arguments that are the same on all of them, and from what they
 // have agreed on. Invalid arguments are left to the MPI library, which reports the error. The decision is made before
@@ -42,7 +43,8 @@ constexpr CallForm form_of = blocking<Tail...>     ? CallForm::blocking
                              : persistent<Tail...> ? CallForm::persistent
                                                    : CallForm::nonblocking;
 
-/// Bytes of a collective, as in CollectiveShape; 0: none, or not known. `per_rank`: each rank has `count` elements.
+/// The bytes of CollectiveShape for a collective of `count` elements of `type`; 0: none, or not known. `per_rank`: each
+/// rank has `count` elements.
 [[gnu::always_inline]] inline std::int64_t bytes_moved(const CommEntry* entry, bool per_rank, MPI_Datatype type,
                                                        std::int64_t count) noexcept {
   std::int64_t bytes = 0;
@@ -51,7 +53,8 @@ constexpr CallForm form_of = blocking<Tail...>     ? CallForm::blocking
              ? bytes
              : 0;
 }
-/// The same for the collectives that move data; 0 also if the members know only their own sizes.
+/// The bytes of CollectiveShape for a collective that moves data; 0: none, not known, or each member knows only its own
+/// sizes.
 template <AtRoot only, class Out, class In>
 [[gnu::always_inline]] inline std::int64_t bytes_moved(const CommEntry* entry, const Out& out, const In& in,
                                                        int root) noexcept {
@@ -64,18 +67,18 @@ template <AtRoot only, class Out, class In>
   }
 }
 
-/// A call with this count, which is significant on this rank, is refused by the MPI library before it communicates, so
-/// it is none: it does not count among the blocking collectives, which the other members count alike.
+/// True if the MPI library refuses a call with this count, which is significant on this rank, before it communicates.
+/// Such a call does not count among the blocking collectives, of which all members must have counted equally many.
 constexpr bool is_refused(std::int64_t count) noexcept { return count < 0; }
 
 /// What an entry does with a collective.
 enum class FirstStep {
-  call_library,  ///< nothing else: it is left to the library, and counted
-  leave,         ///< leaves it to the library
-  dispatch,
+  call_library,  ///< calls the library; the call has been counted, and nothing else is left to do
+  leave,         ///< leaves the call to the library, on the entry's usual path
+  dispatch,      ///< calls a dispatch function, which may still leave the call to the library
 };
-/// Entries ask this first. `bytes`: by bytes_moved(). examined(), asked for a call that is left: whether its buffers or
-/// types have to be looked at.
+/// Entries ask this first. `bytes`: the result of bytes_moved(). examined() is called for a collective that is left to
+/// the library and tells whether its buffers or types have to be looked at.
 ///
 /// A collective is left here if the members have agreed to do that at its size, or there is one member only, or there
 /// is no shared memory. The answer is the same on all of them, because the numbers of bytes are. It costs 60
@@ -102,21 +105,22 @@ struct Route {
   bool wants_full_memory = false;
   explicit operator bool() const noexcept { return queue || one_node; }
 };
-/// A route between nodes. `entry`: of a valid communicator. `blocking`: the form of the call. `exact`: as for
-/// CollectiveChooser::choose(); the same on all members. *left: if the call is left to the library, the form in which
-/// it is made.
+/// The route of a collective between nodes. `entry` is that of a valid communicator. `bytes`: the bytes of
+/// CollectiveShape. `blocking`: the call is blocking. `exact`: the hierarchy and both forms of the library give the
+/// same bits; the same on all members. If the call is left to the library, *left becomes the form in which it has to be
+/// made.
 Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool exact,
             LibraryForm* left) noexcept;
-/// A nonblocking collective of members on one node. `bytes`: as in CollectiveShape, or no value if the members know
-/// only their own sizes.
+/// The route of a nonblocking collective of members on one node. `bytes`: the bytes of CollectiveShape; no value if
+/// each member knows only its own sizes.
 Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept;
-/// The initialisation of a persistent one; waits for the other members. `*bytes`: as in CollectiveShape, as far as this
-/// member knows; it becomes the largest of all. `varying`: the form with a size for each block. `gaps`: of an alltoall:
-/// a datatype of this member has gaps.
+/// The route of a persistent collective of members on one node, in its initialisation; waits for the other members.
+/// *bytes: the bytes of CollectiveShape as far as this member knows; it becomes the largest of all members'. `varying`:
+/// the collective has a size for each block. `gaps`: for an alltoall, whether a datatype of this member has gaps.
 Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes, bool varying,
                              bool gaps) noexcept;
 
-/// Carries out an operation and waits for the other members. True: it succeeded.
+/// Carries out an operation on this thread and waits for the other members. True: it succeeded.
 bool run_to_end(const Route& route, Operation& operation) noexcept;
 /// Carries out an operation, or gives the application a request for it. Returns the error of the call; no value:
 /// another member has left it, so it is left to the MPI library. `call`: static text such as "MPI_Bcast", for the
@@ -145,7 +149,9 @@ inline std::int64_t packed_bytes(const ElementSize& element, std::int64_t count)
   return element.packed < 0 || count < 0 || __builtin_mul_overflow(element.packed, count, &bytes) ? -1 : bytes;
 }
 
-/// As route(). A persistent collective has a queue of its own. `element`, `gaps`: as for choose_one_node().
+/// The route of a collective whose bytes all members know, on one node or between nodes. A persistent collective gets a
+/// queue of its own. `element`: bytes of an element of a reduction. `gaps`: for an alltoall, whether a datatype of this
+/// member has gaps. `bytes`, `exact`, `left`: see route().
 template <class... Tail>
 Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes,
                  [[maybe_unused]] std::int64_t element, bool exact, [[maybe_unused]] bool gaps,
@@ -168,8 +174,9 @@ Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t 
   return to;
 }
 
-/// The same for a collective of members on one node that know only some sizes of blocks. *longest: as for
-/// choose_one_node(). It is unchanged for calls that are not persistent: the sizes go with the data.
+/// The route of a collective of members on one node of which each knows only the sizes of its own blocks. *longest:
+/// bytes of the longest block that this member knows. For a persistent call it becomes the longest of all members; for
+/// other calls it is unchanged, because the sizes are sent with the data.
 template <class... Tail>
 Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* longest,
                     [[maybe_unused]] bool gaps) noexcept {
@@ -187,8 +194,8 @@ Route route_varying(MPI_Comm comm, CommEntry& entry, Collective what, std::int64
   }
 }
 
-/// make(staged) returns the operation, which takes over `staged`. It may throw. In that case the call returns an error,
-/// because the other members may have carried it out.
+/// Carries out the operation that make(staged) returns, which takes over `staged`. If `make` throws, the call returns
+/// an error, because the other members may have carried it out.
 template <class Make, class... Tail>
 std::optional<int> carry(const Route& route, MPI_Comm comm, const char* call, Make make, Tail... tail) {
   std::unique_ptr<Operation> operation;
@@ -207,7 +214,7 @@ std::optional<int> carry(const Route& route, MPI_Comm comm, const char* call, Ma
   return execute_collective(route, comm, call, std::move(operation), persistent<Tail...>, request_of(tail...));
 }
 
-/// The elements of one rank.
+/// The elements of the block of one rank, as a range from the beginning of the buffer.
 template <class Buffer, class Count>
 Range block_elements(const OneBlock<Buffer, Count>& given, int) noexcept {
   return {0, given.count};

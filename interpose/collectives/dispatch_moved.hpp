@@ -16,7 +16,8 @@
 
 namespace bestride::inline interpose {
 
-// As in dispatch.hpp: the error of the call, or nothing was done.
+// The dispatch functions return the error of the call; no value: nothing was done, and the entry continues with the
+// library's function.
 
 /// MPI_Allgather and MPI_Allgatherv.
 template <class Out, class In, class... Tail>

@@ -2,9 +2,9 @@
 #pragma once
 // Dispatch of the neighbour collectives to the memory of one node.
 //
-// No argument decides: a message is as long at its source as at its destination, but other pairs of ranks may exchange
-// other sizes. So all blocking calls of a communicator go through OneNodeNeighbors once it exists, and all nonblocking
-// ones through its NeighborQueue.
+// The route cannot depend on a call's arguments: two neighbours know the size of the message between them only, and
+// other pairs of ranks may exchange other sizes. So all blocking calls of a communicator go through OneNodeNeighbors
+// once it exists, and all nonblocking ones through its NeighborQueue.
 #include <mpi.h>
 
 #include <algorithm>
@@ -179,8 +179,9 @@ bool leaves_neighbor_call(MPI_Comm comm) noexcept {
   return entry && leaves_neighbors(*entry, blocking<Tail...>);
 }
 
-/// As in dispatch.hpp: the error of the call, or nothing was done. `form`: whose order of blocks counts; any for
-/// allgathers, whose blocks are all alike.
+/// Returns the error of the call; no value: nothing was done, and the call is left to the library. `form`: the form of
+/// the call, in whose order blocks arrive if several edges join the same two ranks; any form for an allgather, whose
+/// blocks are all alike.
 template <class Out, class In, class... Tail>
 std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const Out& out, const In& in, MPI_Comm comm,
                                      Tail... tail) {

@@ -40,13 +40,14 @@ alignas(Joined) unsigned char storage[sizeof(Joined)];
 alignas(NodeMemory) unsigned char memory_storage[sizeof(NodeMemory)];
 constinit std::atomic<const Job*> joined{nullptr};
 
-/// `profile`: of this machine and MPI library, or nullptr.
+/// The limits that `profile` measured, else the built-in ones. `profile` is of this machine and MPI library, or
+/// nullptr.
 OneNodeLimits one_node_limits(const MachineProfile* profile) noexcept {
   const OneNodeLimits built_in = OneNodeLimits::built_in(runtime().library());
   return profile ? limits_of(profile->one_node, built_in) : built_in;
 }
 
-/// `profile`: as for one_node_limits().
+/// This rank's settings. `profile` is of this machine and MPI library, or nullptr.
 JobSettings settings_here(const MachineProfile* profile) noexcept {
   const Settings& settings = Settings::get();
   JobSettings own;

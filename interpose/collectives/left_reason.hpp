@@ -17,7 +17,8 @@
 
 namespace bestride::inline interpose {
 
-/// A call that was left to the library. `bytes`: as in CollectiveShape; no value if the members know only their own.
+/// A call that was left to the library. `bytes`: the bytes of CollectiveShape; no value if each member knows only its
+/// own sizes.
 struct LeftCollective {
   MPI_Comm comm;
   Collective what;
@@ -26,7 +27,7 @@ struct LeftCollective {
   bool in_place = false;  ///< an alltoall with MPI_IN_PLACE: always left
 };
 
-/// A static string. The second form is for reductions.
+/// Why the call was left, as a static string (docs/report.md). The second form is for reductions.
 const char* left_reason(const LeftCollective& left) noexcept;
 const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type) noexcept;
 /// For a neighbour collective that moves any bytes.

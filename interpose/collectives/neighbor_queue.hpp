@@ -3,9 +3,10 @@
 // NeighborQueue: the nonblocking neighbour collectives of a communicator whose members are all on one node, or one
 // persistent one, through memory of their own that the members share.
 //
-// As for OneNodeQueue, the first operation or the initialisation creates the memory, and steps make no MPI call;
-// without memory, nonblocking operations go by messages. What needs the MPI library, the numbers of the edges, is found
-// when the communicator is created, or in the initialisation call: a nonblocking call may not wait for other members.
+// The first operation, or the initialisation of the persistent one, creates the memory. Steps make no MPI call, because
+// the progress thread takes them, too. Without memory, nonblocking operations go by messages. The numbers of the edges,
+// which need the MPI library, are found when the communicator is created, or in the initialisation call: a nonblocking
+// call may not wait for other members.
 #include <mpi.h>
 
 #include <memory>
@@ -36,7 +37,8 @@ class NeighborQueue final : public CollectiveQueue {
 
   bool serves(NeighborForm form) const noexcept { return found_.edges->serves(form); }
   const char* variant() const noexcept override { return "one node"; }
-  /// The task of one operation. Blocks in the order of the neighbours; they live until it has ended.
+  /// The task of one operation. Block i of `input` and `output` is that of neighbour i; the operands live until the
+  /// task has ended.
   Task exchange(NeighborForm form, const Operands& input, const Operands& output);
 
  private:

@@ -16,8 +16,8 @@ using NumberOperation = void (*)(const std::byte* in, std::byte* inout, std::int
 /// there is none. The same answer on all ranks. Any thread.
 NumberOperation integer_operation(MPI_Op op, MPI_Datatype type) noexcept;
 
-/// The same for MPI_SUM of real and complex numbers of 4 or 8 bytes for each part. If both numbers are NaN, the result
-/// may be the other one.
+/// The function for MPI_SUM of real and complex numbers of 4 or 8 bytes for each part; it gives the same bits as
+/// MPI_Reduce_local, except that of two NaNs it may keep the other one. nullptr: another operation or type.
 NumberOperation floating_sum(MPI_Op op, MPI_Datatype type) noexcept;
 /// True if one of `count` results of floating_sum() is a NaN.
 bool any_nan(const std::byte* results, std::int64_t count, MPI_Datatype type) noexcept;
@@ -31,7 +31,7 @@ bool sum_may_be_nan(const std::byte* elements, std::int64_t count, MPI_Datatype 
 /// whatever the order and whatever other operands follow. All other results have the bits of the library's. nullptr:
 /// another operation or type.
 NumberOperation floating_extreme(MPI_Op op, MPI_Datatype type) noexcept;
-/// True if one of `count` results of floating_extreme() is a NaN, -0 or denormal. `type`: as there.
+/// True if one of `count` results of floating_extreme() is a NaN, -0 or denormal. `type`: that of the operands.
 bool depends_on_order(const std::byte* results, std::int64_t count, MPI_Datatype type) noexcept;
 
 /// Bytes of a floating-point number that floating_sum() adds, of one part if it is complex; 0: another type.

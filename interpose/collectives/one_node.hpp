@@ -29,7 +29,8 @@ class Operation;
 
 class OneNode {
  public:
-  /// `memory` has no record yet. `full`: shape of the largest memory. `always`: it is used from the third call on.
+  /// `memory` has no record yet. `full`: shape of the largest memory. `always`: the third call asks for memory of the
+  /// full size, however few bytes the calls have moved.
   OneNode(std::shared_ptr<CommMemory> memory, const RoundsShape& full, bool always) noexcept
       : asking_(always, 0), memory_(std::move(memory)), full_(full) {}
   OneNode(const OneNode&) = delete;
@@ -50,8 +51,8 @@ class OneNode {
   // All members count the communicator's blocking collectives, those that a member leaves included. A member that finds
   // out something about its own arguments may leave a call at any time: those that wait for it leave it, too.
 
-  /// Begins the next call, unless one has begun; it may ask for memory. True: there is memory. `bytes`: that the call
-  /// moves, as far as this rank knows.
+  /// Begins the next call, unless one has begun; it may ask for memory. `bytes`: how many the call moves, as far as
+  /// this rank knows. True: there is memory.
   bool open(std::int64_t bytes) noexcept {
     begin_call(bytes);
     if (rounds_) rounds_->open();
@@ -101,8 +102,8 @@ inline bool may_share_memory(const CommEntry& entry) noexcept {
   return entry.collectives.agreed.load(std::memory_order_acquire) && entry.collectives.on_one_node;
 }
 
-/// A blocking collective begins, of `bytes` bytes as far as this rank knows. True: there is no memory, so it is left to
-/// the MPI library.
+/// Begins a blocking collective, of `bytes` bytes as far as this rank knows. True: there is no memory, so the call is
+/// left to the MPI library.
 inline bool has_no_memory(CommEntry& entry, std::int64_t bytes) noexcept {
   if (!may_share_memory(entry)) return false;
   OneNode* const node = one_node_of_call(entry);
@@ -110,15 +111,19 @@ inline bool has_no_memory(CommEntry& entry, std::int64_t bytes) noexcept {
 }
 
 /// The communicator's OneNode if a blocking collective goes through it; nullptr: leave it to the MPI library. All
-/// members call this with the same `what`, `bytes` and `element`, and get the same answer. `element`: bytes of an
-/// element of a reduction. `gaps`: of an alltoall: a datatype of this member has gaps.
+/// members call this with the same `what`, `bytes` and `element`, and get the same answer. `bytes`: the bytes of
+/// CollectiveShape. `element`: bytes of an element of a reduction, else not used. `gaps`: for an alltoall, whether a
+/// datatype of this member has gaps.
 OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, std::int64_t element,
                          bool gaps) noexcept;
 
-/// The same if the members know only some sizes of blocks. `bytes`: as for OneNode::open().
+/// The communicator's OneNode for a blocking collective of which each member knows only the sizes of its own blocks
+/// (MPI_Gatherv, MPI_Alltoallv and the like); nullptr: leave it to the MPI library. `bytes`: how many the call moves,
+/// as far as this rank knows; may differ between members.
 OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes) noexcept;
 
-/// Bytes as in CollectiveShape, or a bound above all sizes, if the longest block has `longest` bytes.
+/// The bytes of CollectiveShape for a collective whose longest block has `longest` bytes: of all ranks' blocks, at most
+/// 2^62.
 inline std::int64_t whole_of(std::int64_t longest, int ranks) noexcept {
   constexpr std::int64_t bound = std::int64_t{1} << 62;
   return std::min(longest, bound / ranks) * ranks;

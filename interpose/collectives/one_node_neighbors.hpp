@@ -3,8 +3,8 @@
 // OneNodeNeighbors: the blocking neighbour collectives of a communicator whose members are all on one node, through
 // memory that they share.
 //
-// As for OneNode, some calls ask rank 0 whether they shall use memory. These calls wait for all members, which MPI
-// allows of any collective; the others wait for neighbours only.
+// Some calls ask rank 0 for memory (comm_memory.hpp). They wait for all members, which MPI allows of any collective;
+// the others wait for neighbours only.
 #include <mpi.h>
 
 #include <memory>
@@ -20,8 +20,9 @@ namespace bestride::inline interpose {
 
 class OneNodeNeighbors {
  public:
-  /// `memory` has no record yet. `always`: it is used from the third call on. `calls_before`: that were left to the
-  /// MPI library.
+  /// `memory` has no record yet. `always`: the third call asks for memory of the full size, however few bytes the
+  /// calls have moved.
+  /// `calls_before`: how many calls of the communicator were left to the MPI library before.
   OneNodeNeighbors(std::shared_ptr<CommMemory> memory, bool always, int calls_before) noexcept
       : memory_(std::move(memory)), asking_(always, calls_before) {}
   OneNodeNeighbors(const OneNodeNeighbors&) = delete;
@@ -30,7 +31,7 @@ class OneNodeNeighbors {
     if (!has_memory()) memory_->add_left_calls(asking_.usage());
   }
 
-  /// Called in each call by all members. True: the memory serves it. `bytes`: that this rank sends.
+  /// Called in each call by all members. `bytes`: how many this rank sends. True: the call goes through the memory.
   bool serves(MPI_Comm comm, CommEntry& entry, NeighborForm form, std::int64_t bytes) noexcept {
     if (!decided_) decide(comm, entry, bytes);
     return has_memory() && found_.edges->serves(form);
@@ -40,9 +41,9 @@ class OneNodeNeighbors {
   bool refused() const noexcept { return decided_ && !has_memory(); }
   /// The next call is left to the MPI library whatever its arguments are. The same on all members.
   bool leaves_next() const noexcept { return !has_memory() && (decided_ || !asking_.asks_next()); }
-  /// In such a call, instead of serves().
+  /// Called in place of serves() in a call for which leaves_next() was true.
   void count_left(std::int64_t bytes) noexcept { asking_.count(bytes); }
-  /// Carries out a call; waits for neighbours. Blocks in the order of the neighbours.
+  /// Carries out a call; waits for neighbours. Block i of `input` and `output` is that of neighbour i.
   void exchange(NeighborForm form, const Operands& input, const Operands& output) noexcept;
 
  private:

@@ -85,7 +85,7 @@ class UserBlocks final : public Operands {
 class TypedUserBlocks final : public Operands {
  public:
   explicit TypedUserBlocks(int ranks) { blocks_.reserve(static_cast<std::size_t>(ranks)); }
-  /// Adds the next rank's block; as for UserBlocks. A block of no elements needs no known type.
+  /// Adds the next rank's block: `count` elements of `type` at `buffer`. If `count` is 0, the type need not be known.
   void add(const void* buffer, std::int64_t count, MPI_Datatype type, Access access, StagedBlocks& staged);
 
   bool fill() noexcept;

@@ -24,27 +24,28 @@ struct CollectiveCache {
   Arena arena;
 };
 
-/// The error of a call that has ended so, not `left`, and not complete.
+/// The error class of a call that has ended with `outcome`, which is neither `left` nor `complete`.
 inline int error_of(CallOutcome outcome) noexcept {
   return outcome == CallOutcome::truncated ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER;
 }
 
-/// Must live until it has ended. A persistent operation begins several times.
+/// One call of a collective that Bestride carries out. The object lives until `ended` is set; that of a persistent
+/// collective is begun once for each start.
 class Operation {
  public:
   virtual ~Operation() = default;
-  /// Prepares the data that is read. Called at each start, before begin(), by a thread that may call MPI. False: MPI
-  /// could not pack it; the operation then fails on all members.
+  /// Prepares the data that the operation reads. Called at each start, before begin(), by a thread that may call MPI.
+  /// False: MPI could not pack the data; the operation then fails on all members.
   virtual bool fill() noexcept = 0;
-  /// Returns the task of one start. May throw std::bad_alloc.
+  /// Returns the task of one start, between nodes. May throw std::bad_alloc.
   virtual Task begin(Hierarchy& hierarchy) = 0;
-  /// The same if all members are on one node. The task of an operation that may be nonblocking calls no MPI function.
-  /// Throws std::bad_alloc for operations that exist only between nodes.
+  /// Returns the task of one start if all members are on one node. The task of an operation that may be nonblocking
+  /// calls no MPI function. Throws std::bad_alloc for operations that exist only between nodes.
   virtual Task begin(Rounds&) { throw std::bad_alloc(); }
-  /// The same for a neighbour collective. Throws std::bad_alloc for all others.
+  /// Returns the task of one start of a neighbour collective. Throws std::bad_alloc for all other operations.
   virtual Task begin(NeighborQueue&) { throw std::bad_alloc(); }
-  /// Of a blocking call between nodes: true if it goes to the MPI library if one of the members must_leave() it. The
-  /// same on all of them.
+  /// True for a blocking call between nodes that goes to the MPI library if must_leave() is true on any member. The
+  /// same on all members.
   virtual bool asks_members() const noexcept { return false; }
   virtual bool must_leave() const noexcept { return false; }
   /// Called after the task has ended, by a thread that may call MPI: the remaining work that is local to this rank.

@@ -21,7 +21,7 @@ extern constinit std::atomic<int> collectives_running;
 /// Counts the calls of progress_collectives() that the application's MPI calls make.
 extern constinit std::atomic<unsigned> progress_by_calls;
 /// Advances all queues that have work, as far as possible without waiting. Callable from any thread; returns at once if
-/// another thread is doing it. `may_call_mpi`: as for CollectiveQueue::step().
+/// another thread is doing it. `may_call_mpi`: this thread may call MPI functions (CollectiveQueue::step()).
 void progress_collectives(bool may_call_mpi = true) noexcept;
 inline void progress_pending_collectives() noexcept {
   if (any_collective_pending()) [[unlikely]] {

@@ -43,15 +43,17 @@ VaryingBlocksOfBytes<Count, Place> blocks_at(const PlainData& at, const VaryingB
   return {at.data, given.counts, given.at, element};
 }
 
-/// The memory through which a call with messages of at most `bytes` bytes to each other rank may go at once; nullptr:
-/// none. `parts`: as for is_short().
+/// The memory through which a call with messages of at most `bytes` bytes to each other rank may go in one round;
+/// nullptr: the call needs an Operation. `parts`: the messages to different ranks differ, so each has a part of the
+/// slot.
 inline Rounds* at_once(OneNode* node, std::int64_t bytes, bool parts) noexcept {
   if (!node || reporting() || gpu_runtime_detected()) return nullptr;
   Rounds& rounds = node->rounds();
   return is_short(rounds, bytes, parts) ? &rounds : nullptr;
 }
 
-/// The same for a reduction, whose elements are of a predefined type.
+/// The memory through which a reduction of `bytes` bytes of `type` may go in one round; nullptr: it needs an Operation,
+/// for example because the type is not predefined.
 inline Rounds* at_once(OneNode* node, std::int64_t bytes, MPI_Datatype type) noexcept {
   Rounds* const rounds = at_once(node, bytes, false);
   return rounds && bytes <= longest_in_one_round(*rounds) && predefined(type) ? rounds : nullptr;

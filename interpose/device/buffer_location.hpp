@@ -29,9 +29,9 @@ struct BufferLocation {
 /// counts as device memory without a context: no transfer can move it. Thread-safe, never throws.
 BufferLocation locate_buffer(const void* buffer, std::int64_t count, TypeEntry* type) noexcept;
 
-/// The same for a layout.
+/// The location of the bytes of a layout, whose offsets are relative to `buffer`.
 BufferLocation locate_buffer(const void* buffer, LayoutPtr layout) noexcept;
-/// The same for a range of bytes.
+/// The location of `bytes` bytes from `buffer` on.
 BufferLocation locate_buffer(const void* buffer, std::int64_t bytes) noexcept;
 
 /// Memory that the CPU can't access. It can access managed memory.

@@ -135,8 +135,9 @@ inline int refuse_device_memory(MPI_Comm comm,
 /// depend on the library's algorithm, so nothing is packed.
 inline constexpr CallTraits respelled_only{.packing = false};
 
-/// True if the plan may give MPI other arguments for `count` elements of this type. Asked before anything is prepared,
-/// for calls that cost little more than the preparation. `peer`: as for Endpoint::prepare().
+/// True if the plan may give MPI other arguments for `count` elements of this type. Entries ask this before they
+/// prepare anything, because some calls cost little more than the preparation. `peer`: a rank of `comm`, or
+/// MPI_PROC_NULL.
 inline bool may_gain(TypeEntry& type, std::int64_t count, CallKind kind, int peer, CommEntry& comm,
                      CallTraits traits) noexcept {
   if (count <= 0 || peer == MPI_PROC_NULL) return false;

@@ -40,13 +40,14 @@ constexpr std::int64_t largest_count = std::is_same_v<Count, int> ? INT_MAX : IN
 /// If a GPU runtime is detected, every message is examined, because its buffer may be device memory. An unknown type
 /// has an opaque entry.
 TypeEntry* type_entry_or_opaque(MPI_Datatype type) noexcept;
-/// The same for calls that may also gain from respelling many contiguous bytes, and for device memory.
+/// The entry of a type of which `count` elements may gain: from packing or respelling, from respelling many contiguous
+/// bytes, or because they may be in device memory. nullptr: forward the call.
 [[gnu::always_inline]] inline TypeEntry* find_candidate(MPI_Datatype type, std::int64_t count) noexcept {
   if (gpu_runtime_detected()) [[unlikely]]
     return type_entry_or_opaque(type);
   return find_candidate_on_host(type, count);
 }
-/// The same for one message.
+/// The entry of a type if a message of `count` elements to or from `peer` may gain. nullptr: forward the call.
 [[gnu::always_inline]] inline TypeEntry* find_candidate(MPI_Datatype type, std::int64_t count, CallKind kind, int peer,
                                                         MPI_Comm comm) noexcept {
   if (gpu_runtime_detected()) [[unlikely]]

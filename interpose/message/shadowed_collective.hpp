@@ -13,9 +13,9 @@ namespace bestride::inline interpose {
 /// The direction that is significant only at the root.
 enum class AtRoot { neither, out, in };
 
-/// Makes the call as `call(out arguments, in arguments)`, two tuples, if one of its buffers has to be staged. nullopt:
-/// no buffer has to be, and the call was not made. `out`, `in`: as in respelled_blocks.hpp. `root`: ignored for
-/// AtRoot::neither.
+/// Makes the call as `call(out arguments, in arguments)`, two tuples, if one of its buffers has to be staged, and
+/// returns its error. nullopt: no buffer has to be staged, and the call was not made. `out`, `in`: the blocks that are
+/// sent and received, of one of the types of respelled_blocks.hpp. `root`: ignored for AtRoot::neither.
 template <AtRoot only, class Out, class In, class Call, class... Tail>
 std::optional<int> call_with_shadowed_blocks(const char* call_name, const Out& out, const In& in, int root,
                                              MPI_Comm comm, Call call, Tail... tail) {

@@ -45,7 +45,8 @@ struct Usage {
 /// library_order.hpp). The same on all members.
 struct SumOrder {
   static constexpr int calls_before = 16;  ///< calls until the order is found out, by default
-  /// balanced, paired: as this ReductionTree::Form.
+  /// `balanced` and `paired` are the forms of ReductionTree with these names; `different`: Bestride can't follow the
+  /// library's order.
   enum class Answer : std::uint8_t { unknown, balanced, paired, different };
   std::int64_t count = 0;  ///< elements; 0: not in use
   std::int32_t root = 0;
@@ -84,7 +85,7 @@ struct NodeRecord {
 /// on one node need is made by the first of them that may gain by it (interpose/collectives/comm_parts.hpp).
 struct CommCollectives {
   CommHints hints;
-  bool remembered = true;  ///< false: the entry exists for one call only, so the members can't agree on anything
+  bool remembered = true;           ///< false: a temporary entry for one call; it has no agreement among the members
   std::atomic<bool> agreed{false};  ///< the members have agreed whether there is a queue
   bool on_one_node = false;         ///< written before `agreed`: all members are on one node, and each has
                                     ///< an entry for the communicator

@@ -31,7 +31,7 @@ inline constexpr int packing_count = 2;
 class Plan {
  public:
   /// `layout`: of all elements; nullptr if it can't be represented, in which case MPI does everything. `leaf`: the only
-  /// basic type, or MPI_DATATYPE_NULL with `leaf_size` 0 if there are several. `unit_bytes`: as in DecodedType.
+  /// basic type, or MPI_DATATYPE_NULL with `leaf_size` 0 if there are several. `unit_bytes`: that of DecodedType.
   Plan(LayoutPtr layout, MPI_Datatype leaf, std::int64_t leaf_size, std::int64_t unit_bytes) noexcept;
   ~Plan();
   Plan(const Plan&) = delete;

@@ -45,7 +45,8 @@ inline Plan* find_plan(TypeEntry& type, std::int64_t count) noexcept {
   Plan* const known = find_plan_of_thread(type.definition_id(), count);
   return known ? known : find_plan_slowly(type, count);
 }
-/// The same for a definition that is decoded and not opaque, without an MPI call.
+/// The plan for `count` > 0 elements of a definition that is decoded and not opaque; nullptr: leave the call to MPI.
+/// Makes no MPI call.
 Plan* find_plan_slowly(TypeDefinition& definition, std::int64_t count) noexcept;
 inline Plan* find_plan(TypeDefinition& definition, std::int64_t count) noexcept {
   Plan* const known = find_plan_of_thread(definition.id(), count);

@@ -191,15 +191,16 @@ class TypeRegistry {
 
   // The following functions may be called from any thread within an MPI call. If there is no memory, a type is left to
   // MPI, and incomplete() is true from then on.
-  /// The derived type `type` is committed. Does nothing if it is known. `context`: with which the library has
-  /// registered it in this commit (ServedTypes), or nullptr.
+  /// Inserts a derived type that was committed. Does nothing if it is known. `context`: the context with which the
+  /// library has registered the type in this commit (ServedTypes), or nullptr.
   void insert(MPI_Datatype type, void* context = nullptr) noexcept {
     if (table_.find(type) || uncommitted_count_.load(std::memory_order_relaxed) != 0 || !unused_.set(type, context))
       insert_entry(type, context);
   }
-  /// The same for a type that is never freed: a pair type, or one of MPI_Type_create_f90_*.
+  /// Inserts a type that is never freed: a pair type, or one of MPI_Type_create_f90_*.
   void insert_permanent(MPI_Datatype type) noexcept;
-  /// A predefined type for which this rank uses an entry: for contiguous messages that may gain, and for device memory.
+  /// Inserts a predefined type for which this rank needs an entry: for contiguous messages that may gain, and for
+  /// device memory.
   void insert_predefined(MPI_Datatype type) noexcept;
   /// The application received this handle of an existing type and must free it if it is a derived type.
   void add_handle(MPI_Datatype type) noexcept;

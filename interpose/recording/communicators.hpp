@@ -54,7 +54,8 @@ struct TrackedCommunicator {
   std::uint32_t next_ordinal(RecordFile& file) noexcept {
     return next_ordinal(file, [](std::uint32_t hash) { return hash; });
   }
-  /// The same for a reduction; the arguments are those of add_to_hash().
+  /// Counts a reduction, returns its number, and adds its arguments to the hash of the communicator's reductions
+  /// (add_to_hash()).
   std::uint32_t next_ordinal(RecordFile& file, std::uint16_t code, std::int32_t root, std::uint64_t bytes) noexcept {
     return next_ordinal(file, [=](std::uint32_t hash) { return add_to_hash(hash, code, root, bytes); });
   }

@@ -11,7 +11,7 @@
 
 namespace bestride::inline interpose {
 
-/// The same for calls that ask for the same, if no other call was made in between.
+/// A number that is equal for two polling calls that ask for the same, if no other call was made between them.
 template <RecordKind kind, ArgumentPositions at, class All>
 [[gnu::always_inline]] inline std::uint64_t poll_key(std::uint16_t function, const All& all) noexcept {
   if constexpr (completes_array(kind)) {

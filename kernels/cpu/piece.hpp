@@ -21,7 +21,7 @@ struct FieldMove {
   std::int64_t width = 0;
 };
 
-/// The same for a block of a list; the width is that of the class of moves (Piece::class_ends).
+/// The move of a block of a list. Its width is that of its class of moves (Piece::class_ends).
 struct PlacedMove {
   std::int32_t user = 0;
   std::int32_t packed = 0;

@@ -28,7 +28,7 @@ enum class OneNodeChoice {
 /// only what gained with each measured one of its kind goes through shared memory (MPICH 5.0.2, Intel MPI 2021.18;
 /// bench/figures_one_node.md), unless calibration measured the library.
 enum class OneNodeLibrary : std::int32_t { mpich_4_0, mpich, other };
-/// `version`: as MachineFingerprint::mpi_library.
+/// `version`: the text of MachineFingerprint::mpi_library, such as "MPICH 4.0.2 ch4:ucx".
 constexpr OneNodeLibrary one_node_library(std::string_view version) noexcept {
   if (version.starts_with("MPICH 4.0.") && version.ends_with(" ch4:ucx")) return OneNodeLibrary::mpich_4_0;
   return version.starts_with("MPICH ") ? OneNodeLibrary::mpich : OneNodeLibrary::other;
@@ -103,7 +103,7 @@ constexpr bool reduces(Collective what) noexcept {
   return what == Collective::allreduce || what == Collective::reduce || what == Collective::reduce_scatter;
 }
 
-/// The sizes of a collective that may go through shared memory, in bytes as in CollectiveShape. `always`: the node has
+/// The sizes of a collective that may go through shared memory, in the bytes of CollectiveShape. `always`: the node has
 /// more ranks than processors that they may use, or the user forces it. An alltoall may at any size, because its
 /// datatypes may have gaps, which only a member that has them knows.
 constexpr OneNodeBounds sizes_on_one_node(Collective what, bool blocking, int ranks, bool always,
@@ -119,7 +119,8 @@ constexpr OneNodeBounds sizes_on_one_node(Collective what, bool blocking, int ra
   return {of_all(sizes.least, 0), of_all(sizes.most, ranks - 1)};
 }
 
-/// `bytes`: as in CollectiveShape. `always`: as for sizes_on_one_node().
+/// Where a blocking collective goes, apart from those of which members know only their own sizes. `bytes`: the bytes of
+/// CollectiveShape. `always`: the node has more ranks than processors that they may use, or the user forces it.
 constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always,
                                            const OneNodeLimits& limits) noexcept {
   if (!sizes_on_one_node(what, true, ranks, always, limits).include(bytes)) return OneNodeChoice::library;
@@ -128,23 +129,24 @@ constexpr OneNodeChoice choose_on_one_node(Collective what, std::int64_t bytes, 
                                                                         : OneNodeChoice::if_any_has_gaps;
 }
 
-/// Whether a member takes part in a blocking alltoall of which it knows only its own sizes; each member waits for all
-/// others, so one that does not is followed. `longest`: bytes of its longest block; `gaps`: of its datatypes.
+/// Whether a member takes part in a blocking alltoall of which it knows only its own sizes. Each member waits for all
+/// others, so if one does not take part, none does. `longest`: bytes of its longest block; `gaps`: one of its datatypes
+/// has gaps.
 constexpr bool varying_alltoall_on_one_node(std::int64_t longest, bool gaps, bool always,
                                             const OneNodeLimits& limits) noexcept {
   return always || gaps || limits.varying ||
          limits.blocking[static_cast<std::size_t>(Collective::alltoall)].include(longest);
 }
 
-/// As choose_on_one_node(), for a nonblocking collective, whose members can't ask each other whether a datatype has
-/// gaps.
+/// Whether a nonblocking collective goes through shared memory. Its members can't ask each other whether a datatype has
+/// gaps, so only the size decides.
 constexpr bool nonblocking_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always,
                                        const OneNodeLimits& limits) noexcept {
   return sizes_on_one_node(what, false, ranks, always, limits).include(bytes);
 }
 
-/// The same for a persistent collective. `varying`: the form with a size for each block. `gaps`: a datatype of any
-/// member has gaps. MPICH starts short contiguous ones faster than blocking ones.
+/// Whether a persistent collective goes through shared memory. `varying`: it has a size for each block. `gaps`: a
+/// datatype of any member has gaps. MPICH starts short contiguous ones faster than blocking ones.
 constexpr bool persistent_on_one_node(Collective what, std::int64_t bytes, int ranks, bool always, bool varying,
                                       bool gaps) noexcept {
   constexpr std::int64_t kib = 1024;

@@ -4,9 +4,12 @@
 //
 // A call that completes several requests returns when the last one is complete, so its end says of each message only
 // that it was complete by then. The delay counts from the latest post of all messages of the call, so neither a late
-// sender nor a late receiver makes a message slow. A call is left out if one of its messages is not known, or if a rank
+// sender nor a late receiver makes a message slow.
+//
+// A call is left out if one of its messages is not known, or if a rank
 // came to it so late that the transfer may have begun before, unseen. For messages of 64 KiB and more, which no MPI
 // library sends by default before the receive is posted, the sender's call is a second bound, and the lower one counts.
+//
 // Hosts have no common clock. If sender and receiver wait for such a message alone, the shorter wait is its delay. Else
 // their offset is chosen so that the fastest messages of both directions take equally long, if this is not longer than
 // usual. So if a link is slow in one direction, half of the extra delay is attributed to each direction, and a pair of
@@ -27,7 +30,8 @@ struct MessageDelay {
   bool exact = false;  ///< the call that completed it completed no message of another pair
 };
 
-/// Of matched_messages(). `after`: by world rank, ticks; only messages that ended later count.
+/// The delays of matched_messages(). `after`: by world rank, in ticks of its clock; only messages that ended later
+/// count.
 std::vector<MessageDelay> message_delays(std::span<const RankSnapshot> ranks,
                                          const std::map<std::int32_t, std::uint64_t>& after = {});
 

@@ -4,12 +4,15 @@
 //
 // The share of time that a rank spends outside MPI, divided by the median share of the other ranks, says how much
 // longer it computes than they do; a rank that gets slower makes the others wait, so its quotient rises whatever the
-// pattern of communication. It needs no clock common to the ranks and no matching of calls. Only a change is a finding:
-// a rank that always had more work is no fault. The comparison is made within one phase of the program, that is as long
-// as the ranks make their calls at the same places in the same proportions, and without the times in which a rank
-// pauses. A large change shows in two windows of 2 s; one of a few percent, which a window's noise may hide, in the
-// mean of eight. If ranks had to wait for a processor before, the scheduler slows different ranks at different times,
-// so there is no baseline. Alternative considered: which rank comes last to each collective call (C4, for jobs in which
+// pattern of communication. It needs no clock common to the ranks and no matching of calls.
+//
+// Only a change is a finding: a rank that always had more work is no fault. The comparison is made within one phase of
+// the program, that is as long as the ranks make their calls at the same places in the same proportions, and without
+// the times in which a rank pauses. A large change shows in two windows of 2 s; one of a few percent, which a window's
+// noise may hide, in the mean of eight. If ranks had to wait for a processor before, the scheduler slows different
+// ranks at different times, so there is no baseline.
+//
+// Alternative considered: which rank comes last to each collective call (C4, for jobs in which
 // every rank has the same work), which blames the rank with most work in every job that is not balanced.
 #include <cstdint>
 #include <deque>

@@ -14,13 +14,15 @@ class PeerTable {
  public:
   explicit PeerTable(RecordFile& file) noexcept : file_(file) {}
 
-  /// The key of a rank of MPI_COMM_WORLD; of a rank of the communicator at `index`, whose members are not known.
+  /// The key of a rank of MPI_COMM_WORLD.
   static std::uint64_t key_in_world(std::int32_t rank) noexcept { return static_cast<std::uint32_t>(rank) + 1; }
+  /// The key of a rank of the communicator at `index`, whose members are not known.
   static std::uint64_t key_in(std::uint32_t index, std::int32_t rank) noexcept {
     return (std::uint64_t{index} + 1) << 32 | (static_cast<std::uint32_t>(rank) + 1);
   }
 
-  /// The key of a rank of the communicator at `index`, whose members are described as in its CommunicatorRecord.
+  /// The key of a rank of the communicator at `index`, whose members are evenly spaced, or not known: see the members
+  /// of CommunicatorRecord with these names.
   static std::uint64_t key_of(std::uint32_t index, std::int32_t first_member, std::int32_t stride,
                               std::int32_t rank) noexcept {
     return first_member >= 0 && stride != 0 ? key_in_world(first_member + rank * stride) : key_in(index, rank);
@@ -34,11 +36,11 @@ class PeerTable {
         return there == 0 ? nullptr : &file_.peers[i];
     return nullptr;
   }
-  /// As in MessageRecord::peer.
+  /// The index of a peer in the record file, for MessageRecord::peer.
   std::uint16_t index_of(const PeerRecord* peer) const noexcept {
     return static_cast<std::uint16_t>(peer - file_.peers);
   }
-  /// nullptr, counted as dropped: no place.
+  /// The place of a peer, which is created if needed. nullptr: there is no place left; the peer is counted as dropped.
   [[gnu::always_inline]] PeerRecord* find(std::uint64_t key) noexcept {
     PeerRecord& first = file_.peers[first_place(key)];
     return first.key.get() == key ? &first : find_or_add(key);

@@ -57,7 +57,7 @@ struct ThreadRecorder {
       begin_timed();
     begin_untimed(facts);
   }
-  /// The same for a call that is not to be timed.
+  /// Begins the record of a call that is not to be timed; the gate is closed.
   [[gnu::always_inline]] void begin_untimed(const CallFacts& facts) noexcept {
     const std::uint64_t number = calls;
     CallRecord& next = ring[number & mask];

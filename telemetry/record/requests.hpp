@@ -27,14 +27,15 @@ class RequestTracker {
     set_concurrent(true);
   }
 
-  /// Threads make calls one at a time. Before the first request; true until then.
+  /// Whether several threads may make calls at the same time. Called before the first request; until then true.
   void set_concurrent(bool concurrent) noexcept {
     for (std::atomic<std::uint8_t>& each : unusual_) each.store(concurrent ? concurrent_flag : 0);
   }
-  /// A large message that is to be remembered is pending.
+  /// True if a large message that is to be remembered is pending.
   bool large_pending() const noexcept { return large_.load(std::memory_order_relaxed) != 0; }
 
-  /// `call` has created a request at `now`. `handle` is not 0. `number` and `message`: as in RequestRecord.
+  /// Adds the request that `call` has created at `now` (ticks). `handle` is not 0. `number` and `message`: see the
+  /// members of RequestRecord with these names.
   [[gnu::always_inline]] void add(std::uint64_t handle, const CallRecord& call, std::uint64_t now, Activity activity,
                                   std::uint32_t number = 0, std::uint16_t message = 0) noexcept {
     RecordFile& file = file_;
@@ -49,7 +50,7 @@ class RequestTracker {
       add_slowly(handle, call, now, activity, number, message);
     }
   }
-  /// A persistent request was started at `now`. nullptr: it is not known.
+  /// Marks a persistent request as started at `now`. nullptr: it is not known.
   RequestRecord* activate(std::uint64_t handle, std::uint64_t now) noexcept {
     RequestRecord* const request = find(handle);
     if (request) {

@@ -25,7 +25,7 @@ struct StackOptions {
   std::size_t most_frames = 512;                 ///< of each thread, from the innermost one; at least 1
   std::chrono::milliseconds stop_limit{50};      ///< of all stops of one process; further threads are left out
   std::chrono::milliseconds thread_wait{250};    ///< until a thread stops; it runs, or is in the kernel, meanwhile
-  std::chrono::milliseconds process_wait{2000};  ///< as above, for all threads of one process
+  std::chrono::milliseconds process_wait{2000};  ///< until all threads of one process have stopped
 };
 
 struct ThreadStack {

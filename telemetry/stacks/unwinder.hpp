@@ -24,15 +24,16 @@ class Unwinder {
   Unwinder(const Unwinder&) = delete;
   Unwinder& operator=(const Unwinder&) = delete;
 
-  /// "" or why the process, which is alive, can't be read. Called once.
+  /// Prepares for the stacks of a live process. Returns "", or why it can't be read. Called once.
   std::string open_process();
-  /// The same for a process that has ended. `map`: what /proc/PID/maps contained. Files that have been replaced since
-  /// may give wrong frames; their build ids are those of the new ones.
+  /// Prepares for the stacks of a process that has ended. `map`: what /proc/PID/maps contained. Returns "", or why
+  /// nothing can be read. Called once, in place of open_process(). Files that have been replaced since may give wrong
+  /// frames; their build ids are those of the new ones.
   std::string open_map(std::FILE* map);
 
-  /// Fills `frames`, `cut` and `problem`.
+  /// Unwinds one stack: fills `frames`, `cut` and `problem` of `stack`.
   void unwind(const ThreadCopy& copy, ThreadStack& stack);
-  /// Those of all frames. Called last.
+  /// The modules of all frames. Called last.
   std::vector<ModuleSnapshot> take_modules() { return std::move(modules_); }
 
  private:

@@ -46,7 +46,7 @@ class RankSet {
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
   bool contains(std::int32_t rank) const noexcept { return std::binary_search(begin(), end(), rank); }
-  /// The same for copies; null if it is empty.
+  /// Identifies the set: equal for a set and its copies; null if it is empty.
   const void* id() const noexcept { return first_.get(); }
 
   friend bool operator==(const RankSet& a, const RankSet& b) noexcept {
