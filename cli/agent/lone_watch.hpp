@@ -18,7 +18,7 @@ class LoneWatch {
 
   /// Looks if it is time to, or if a rank has ended.
   void look(bool ended);
-  /// After the last rank has ended.
+  /// Writes what is known after the last rank has ended.
   void finish();
   double next_look() const noexcept { return next_look_; }
 

@@ -14,7 +14,7 @@ struct Interpreter {
   bool found = false;
 };
 
-/// No value: the file begins with another line.
+/// The interpreter that the first line of a script names. No value: the file begins with another line.
 std::optional<Interpreter> interpreter_of(const std::string& script);
 
 /// What to do about an interpreter that is not found: cause and remedy.

@@ -14,7 +14,7 @@ struct UsedProfile {
   std::string name = "built-in";         ///< for people: the path, "built-in", or "built-in, for any MPI library"
   std::string problem;                   ///< why the file is not used; one line
   std::string limit;                     ///< why the built-in one is used in part only; one line
-  /// Also if no library is found: of MPICH 4.0.
+  /// The limits for the library that was found; if none was, those of MPICH 4.0.
   OneNodeLimits one_node = OneNodeLimits::built_in(OneNodeLibrary::mpich_4_0);
   bool library_known = true;  ///< the built-in curves are of this MPI library; also if no library is found
 

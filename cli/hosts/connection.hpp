@@ -21,12 +21,13 @@ class Listener {
  public:
   /// Listens on a free port of all addresses of this host. Makes new keys for agents.
   static Result<Listener> open();
-  /// The same with the agents' keys in `keys`. The last messages are delivered after the object is destroyed.
+  /// Opens a listener that uses the agents' keys in `keys`. The last messages are delivered after the object is
+  /// destroyed.
   static Result<Listener> open_with(const std::string& keys);
   Listener(Listener&&) noexcept;
   ~Listener();
 
-  /// For agents: "tcp://10.0.0.1:4711,tcp://..." with all addresses except those of the loopback device
+  /// What agents connect to: "tcp://10.0.0.1:4711,tcp://..." with all addresses except those of the loopback device
   /// (BESTRIDE_WATCH), and the keys (BESTRIDE_WATCH_KEY).
   const std::string& addresses() const noexcept;
   const std::string& keys() const noexcept;
@@ -69,7 +70,7 @@ class AgentConnection {
   Answer answer();
 
   std::vector<int> descriptors() const;  ///< as Listener::descriptors(), also before the answer
-  /// Only after the answer.
+  /// The next message, if there is one. Call only after the answer to the greeting.
   std::optional<std::string> receive();
   void send(const std::string& bytes);
 

@@ -23,7 +23,7 @@ class HeadLink {
   static Result<HeadLink> connect(const std::string& addresses, const std::string& keys, Hello hello, double seconds,
                                   double now);
 
-  /// As Listener::descriptors(), of receive().
+  /// The descriptors to poll before receive(); see Listener::descriptors().
   std::vector<int> descriptors() const;
   /// receive() has to be called by then, too.
   double next_work() const;

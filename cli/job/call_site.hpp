@@ -20,7 +20,7 @@ class CallSites {
     std::uint64_t address = 0;
   };
   Place place(const RankSnapshot& rank, std::uint32_t site);
-  /// In CPython, or in a function of mpi4py, which says less than the name of the MPI function.
+  /// True for a place in CPython, or in a function of mpi4py, which says less than the name of the MPI function.
   static bool is_of_interpreter(const Place& place);
   /// "solve (solver.f90:88)"; "solver+0x1a2b" if the source line is not known; "" if the site is not recorded, or
   /// is_of_interpreter().

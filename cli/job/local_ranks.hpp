@@ -51,11 +51,11 @@ class LocalRanks {
     double closed = 0;  ///< its record; 0: not known
   };
   static constexpr int closes_event = -1;  ///< in place of a key
-  /// Of a process in processes_: its pid; of another pid namespace, where the pid may be that of another process here,
-  /// a number below -1.
+  /// The key of a process in processes_: its pid; for one in another pid namespace, where the pid may be that of
+  /// another process here, a number below -1.
   int key_of(const RankSnapshot& rank);
   void await_end(int key, const RankSnapshot& rank, Process& process);
-  /// Of a process that has closed its record.
+  /// Completes the snapshot of a process that has closed its record.
   static void note_closed(RankSnapshot& rank, Process& process) noexcept;
   bool take_ends();
   bool take_closes();

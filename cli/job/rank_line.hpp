@@ -34,7 +34,7 @@ std::string call_text(const RankSnapshot& rank, const CallSnapshot& call, CallSi
 /// The name of a communicator, window or file; if it has none, what it is: "communicator of ranks 0,2 (split from
 /// MPI_COMM_WORLD at grid.c:31)". `index`: in the record of the rank.
 std::string communicator_text(const RankSnapshot& rank, std::uint32_t index, CallSites& sites);
-/// The same, by its uid; "a communicator" if no rank knows it.
+/// The text of the communicator with this uid; "a communicator" if no rank knows it.
 std::string communicator_text(const JobView& view, std::uint64_t uid);
 /// "signal 11 (Segmentation fault)".
 std::string signal_text(int signal);

@@ -7,8 +7,8 @@
 
 namespace bestride::inline cli {
 
-/// Without timestamps, as the textfile collector asks for; ends with "# EOF". Its labels are the functions and the
-/// classes of verdicts, so a job has about 100 series, whatever its size.
+/// The report as OpenMetrics text without timestamps, as the textfile collector asks for; ends with "# EOF". Its labels
+/// are the functions and the classes of verdicts, so a job has about 100 series, whatever its size.
 std::string mpi_metrics(const MpiReport& report);
 
 }  // namespace bestride::inline cli

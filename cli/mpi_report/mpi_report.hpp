@@ -76,10 +76,10 @@ struct MpiReport {
   double mean_share() const noexcept;  ///< of the ranks; 0 without ranks
 };
 
-/// Without findings and exit code. `started`: of the launcher, seconds since 1970.
+/// The report of a job, without findings and exit code. `started`: when the launcher started, seconds since 1970.
 MpiReport make_mpi_report(const JobView& view, double started, CallSites& places);
 
-/// At most 40 lines.
+/// The report as text of at most 40 lines.
 std::string mpi_report_text(const MpiReport& report);
 
 /// What changed from `a` to `b`, biggest change of time first; at most 40 lines.

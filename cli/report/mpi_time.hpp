@@ -7,7 +7,8 @@
 
 namespace bestride::inline cli {
 
-/// Of a report of any kind. One of the ledger has about 1 KiB for each rank.
+/// The most bytes of a report of any kind that are read. A report of what was done with calls has about 1 KiB for each
+/// rank.
 inline constexpr std::size_t most_report_bytes = std::size_t{1} << 30;
 
 /// Prints one report of MPI time, or compares two. Returns false if none of the files is such a report; ends the

@@ -51,7 +51,7 @@ class Agents {
   };
 
   static constexpr std::size_t usual_fan_out = 32;
-  /// Without a connection there are no agents; problem() says why. `fan_out`: at least 1.
+  /// Opens the connection for agents. Without one there are no agents; problem() says why. `fan_out`: at least 1.
   explicit Agents(std::size_t fan_out = usual_fan_out);
   const std::string& problem() const noexcept { return problem_; }
   /// BESTRIDE_WATCH and BESTRIDE_WATCH_KEY for the ranks; "" if there is no connection.
@@ -63,7 +63,7 @@ class Agents {
   bool receive(double seconds);
   /// A rank on one of the hosts makes no progress.
   bool suspects() const;
-  /// By Hello::agent.
+  /// The hosts with an agent, by Hello::agent.
   const std::map<std::uint64_t, Host>& hosts() const noexcept { return hosts_; }
   /// Messages that came to this process; one of a relay may carry those of several agents.
   std::uint64_t messages() const noexcept { return messages_; }
@@ -79,10 +79,10 @@ class Agents {
   std::vector<HostUpdate> updates(const std::string& launch, double seconds);
 
   void ask_for_stacks(double seconds);
-  /// From all hosts, except those that had not been heard for some time when they were asked. An agent is not heard
-  /// while it takes stacks.
+  /// True if the stacks of all hosts have come, except of those that had not been heard for some time when they were
+  /// asked. An agent is not heard while it takes stacks.
   bool all_stacks_came() const;
-  /// Those that came since ask_for_stacks(), of the hosts of one job.
+  /// The stacks that came since ask_for_stacks(), of the hosts of one job.
   std::vector<HostStacks> take_stacks(const std::string& launch);
 
   void kill_ranks() { send_all(message(MessageKind::kill_ranks)); }

@@ -23,7 +23,7 @@ std::vector<std::string> evidence(const Finding& finding, const JobView& view);
 
 /// True if stacks help: the ranks are alive and go on waiting, or the culprit has left the stack of its crash.
 bool wants_stacks(const Finding& finding, const JobView& view);
-/// Those of the ranks whose stacks help: of a crash, its culprits.
+/// The ranks whose stacks help to understand a finding: of a crash, its culprits.
 std::vector<RankSnapshot> ranks_with_stacks(const Finding& finding, const std::vector<RankSnapshot>& ranks);
 
 /// The verdict as it is printed: at most 40 lines. `seconds`: since the finding's culprits made progress. `stacks`: of

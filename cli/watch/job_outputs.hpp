@@ -24,7 +24,8 @@ class JobOutputs {
 
   /// Writes the metrics again if it is time. `seconds`: since the launcher was started.
   void refresh(const WatchedJob& job, double seconds);
-  /// At the end of the job, when its last look was taken. `stacks`: of the job, or null.
+  /// Writes the report and its files. Called at the end of the job, when its last look was taken. `stacks`: of the job,
+  /// or null.
   void finish(const WatchedJob& job, int exit_code, const JobStacks* stacks);
 
  private:

@@ -13,7 +13,7 @@ namespace bestride::inline cli {
 /// tag 2, 156 KiB".
 std::vector<std::string> open_requests(const telemetry::Finding& finding, const JobView& view);
 
-/// Of a rank that an MPI error has ended in a call that completes requests, as MPI_Waitall: those requests, with the
+/// The requests of a rank that an MPI error has ended in a call that completes requests, as MPI_Waitall: with the
 /// places where they were begun, and the longer messages that their peers have sent. Empty for any other call.
 std::vector<std::string> requests_of_failed_call(const RankSnapshot& rank, const JobView& view);
 

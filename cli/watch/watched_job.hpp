@@ -73,7 +73,7 @@ class WatchedJob {
     return view_;
   }
   const std::vector<Reported>& reported() const noexcept { return reported_; }
-  /// As Detector::working().
+  /// Ranks that may be at work while others wait for them; see Detector::working().
   const std::vector<telemetry::Finding>& working() const noexcept { return detector_.working(); }
   bool suspects() const noexcept { return detector_.suspects(); }
   bool awaits_confirmation() const noexcept { return detector_.awaits_confirmation(); }

@@ -13,7 +13,7 @@ struct VerdictLine {
   bool alarming = false;
 };
 
-/// At most ten lines, the most important ones first.
+/// Who holds up the job, in at most ten lines, the most important ones first.
 std::vector<VerdictLine> verdict(const JobView& view);
 
 }  // namespace bestride::inline cli

@@ -19,7 +19,7 @@ namespace bestride::inline collectives {
 /// outlive the task.
 Task alltoall(Hierarchy& hierarchy, const Operands& input, const Operands& output, PipelineSettings pipeline);
 
-/// The same without the nodes, one pair of ranks at a time, for blocks of any sizes below 2 GiB. May throw
+/// An alltoall without regard to the nodes, one pair of ranks at a time, for blocks of any sizes below 2 GiB. May throw
 /// std::bad_alloc.
 Task pairwise_alltoall(Hierarchy& hierarchy, const Operands& input, const Operands& output);
 

@@ -27,8 +27,9 @@ class Arena {
   std::byte* at(std::int64_t offset) const noexcept { return memory_ + offset; }
   /// True if [offset, offset + bytes) is inside the arena.
   bool has(std::int64_t offset, std::int64_t bytes) const noexcept { return memory_ && offset + bytes <= bytes_; }
-  /// As has(), and reserves the pages for writing. False if they can't be allocated, which is logged once. It is called
-  /// piece by piece, so that pages are allocated while the network is busy, by the rank that uses them.
+  /// True if [offset, offset + bytes) is inside the arena and its pages could be reserved for writing. If they can't be
+  /// allocated, this is logged once. Called piece by piece, so that pages are allocated while the network is busy, by
+  /// the rank that uses them.
   bool reserve(std::int64_t offset, std::int64_t bytes) noexcept;
 
  private:

@@ -23,7 +23,7 @@ class Lookup {
 
   /// False: nothing is looked up, agreed on or kept.
   bool active() const noexcept { return call_.active; }
-  /// Must end before the functions below are used. Only for an active call.
+  /// Looks the call up. The task must end before the functions below are used. Only for an active call.
   Task run();
 
   /// The result, or nullptr. It stays in place until all ranks of the node have entered the next call.
@@ -33,7 +33,7 @@ class Lookup {
   /// A result of which all members hold their share, as the base of differences; or nullptr. It stays in place as long
   /// as hit().
   const std::byte* base() const noexcept { return decision_.base >= 0 ? arena_.at(decision_.base) : nullptr; }
-  /// By node: where its vector begins in a result.
+  /// Where the vector of each node begins in a result, by node.
   const std::vector<std::int64_t>& begins() const noexcept { return begins_; }
 
   /// True if this rank is to write its share of the new result.

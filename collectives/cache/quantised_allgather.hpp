@@ -11,7 +11,8 @@
 
 namespace bestride::inline collectives {
 
-/// As quantised_allgather(), with the tables and arenas of cached_allgather(). Calls of both may be mixed.
+/// A quantised_allgather() that uses past results. `table` and `arena` may be those of cached_allgather(), and calls of
+/// both may be mixed. All arguments outlive the task.
 Task cached_quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format,
                                 CodeBits bits, CacheTable& table, Arena& arena, PipelineSettings pipeline);
 

@@ -26,12 +26,13 @@ class Operand {
     }
   }
 
-  /// The same bytes in the same order.
+  /// Equal operands are the same bytes of memory in the same order.
   bool operator==(const Operand&) const = default;
   std::int64_t bytes() const noexcept { return bytes_; }
   /// The address of a packed byte if the operand is contiguous, else nullptr.
   std::byte* at(std::int64_t byte) const noexcept { return packer_ ? nullptr : user_ + byte; }
-  /// For read() and write(): 0 <= first <= last <= bytes().
+  /// read() copies the packed bytes [first, last) of the operand to `to`; write() copies `from` to them. 0 <= first <=
+  /// last <= bytes().
   void read(void* to, std::int64_t first, std::int64_t last) const noexcept {
     if (first == last) return;
     if (packer_)

@@ -24,7 +24,7 @@ constexpr Range intersection(Range a, Range b) noexcept {
 /// advance together. No piece is empty.
 class LanePieces {
  public:
-  /// For a vector of `bytes` bytes, and for the vector of a node.
+  /// The pieces of a vector of `bytes` bytes, or of the vector of a node.
   LanePieces(std::int64_t bytes, PieceLayout cut, Lanes lanes) noexcept;
   LanePieces(const NodeVectors& vectors, PieceLayout cut, int node, Lanes lanes) noexcept
       : LanePieces(vectors.bytes(node), cut, lanes) {}

@@ -32,7 +32,7 @@ class Bell {
     return rings_.load(std::memory_order_acquire);
   }
   void cancel() noexcept { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
-  /// Until the next ring after prepare(), for `nanoseconds`, or until a signal.
+  /// Sleeps until the next ring after prepare(), for `nanoseconds`, or until a signal.
   void sleep(std::uint32_t rings, long nanoseconds) noexcept {
     const timespec most{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
     syscall(SYS_futex, word(), FUTEX_WAIT, rings, &most, nullptr, 0);

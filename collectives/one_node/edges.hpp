@@ -76,7 +76,7 @@ class Edges {
   Sleep prepare_sleep() noexcept;
   bool still(const Sleep&) const noexcept { return true; }
   void cancel(const Sleep&) noexcept;
-  /// Until a neighbour has filled or emptied a slot, or for `nanoseconds`, or a signal.
+  /// Sleeps until a neighbour has filled or emptied a slot, for `nanoseconds`, or until a signal.
   void start(const Sleep& sleep, long nanoseconds) noexcept;
 
  private:

@@ -57,10 +57,10 @@ struct RoundsShape {
   std::int64_t ring_bytes() const noexcept {
     return near_bytes() + slots * (slot_bytes + (8 * ranks + 127) / 128 * 128);
   }
-  /// Its beginning is for short slots, of at most half of this, so that they stay in the caches; the rest of the ring
-  /// is for those that find no place there, because other ranks are behind, and for long ones. These are better written
-  /// where no other processor has read lately: with slots of 128 KiB that were taken again at once, an allgather of 1
-  /// MiB took 170 us instead of 102.
+  /// Bytes at the beginning of a ring that are for short slots, of at most half of this, so that they stay in the
+  /// caches. The rest of the ring is for long slots, and for those that find no place at the beginning, because other
+  /// ranks are behind. Long ones are better written where no other processor has read lately: with slots of 128 KiB
+  /// that were taken again at once, an allgather of 1 MiB took 170 us instead of 102.
   std::int64_t near_bytes() const noexcept { return slot_bytes >= 32 * 1024 ? 32 * 1024 : 0; }
 };
 
@@ -160,9 +160,10 @@ class Rounds {
   void keep(Number round, Range part, const std::byte* data) noexcept {
     stores_.keep(own(round) + part.first, data, part.length());
   }
-  /// `bytes`: of the whole message to each other rank.
+  /// Lets the other ranks read this rank's slot. `bytes`: bytes of the whole message to each other rank.
   void publish(Number round, std::int64_t bytes) noexcept { publish(round, bytes, 0); }
-  /// After parts() and taken(), with the same messages.
+  /// Lets the other ranks read their parts of this rank's slot. Called after parts() and taken(), with the same
+  /// messages.
   template <class Messages>
   void publish_parts(Number round, const Messages& messages) noexcept {
     if (lengths_differ_) {
@@ -195,12 +196,12 @@ class Rounds {
   const std::byte* part_of(Number round, int rank) const noexcept {
     return of(round, rank) + std::int64_t{entry(rank, round).stride} * rank_;
   }
-  /// After published(round, rank): the bytes of the whole message from that rank to this one. -1: it carries out
+  /// The bytes of the whole message from that rank to this one, after published(round, rank). -1: it carries out
   /// another collective or has left the call, and the outcome is `left`.
   std::int64_t told(Number round, int rank) noexcept;
-  /// This rank reads nothing more of this round and of those before it. Not needed for the last round of a call.
+  /// Ends a round: this rank reads nothing more of it and of those before it. Not needed for the last round of a call.
   void end(Number round) noexcept;
-  /// This rank reads nothing more of the rounds of this call so far. Needed between two collectives in one call.
+  /// Ends all rounds of this call so far. Needed between two collectives in one call.
   void end_so_far() noexcept { end(round_); }
 
   void note(CallOutcome outcome) noexcept { outcome_ = std::max(outcome_, outcome); }
@@ -228,7 +229,7 @@ class Rounds {
   /// True if the rank that is waited for is still the one that the sleep was prepared for.
   bool still(const Sleep& sleep) const noexcept { return sleep.rank == blocked_on_; }
   void cancel(const Sleep& sleep) noexcept;
-  /// Until that rank publishes or ends a round, or for `nanoseconds`, or a signal.
+  /// Sleeps until that rank publishes or ends a round, for `nanoseconds`, or until a signal.
   void start(const Sleep& sleep, long nanoseconds) noexcept;
 
  private:

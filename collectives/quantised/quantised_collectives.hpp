@@ -30,19 +30,21 @@ class CodeObserver {
   ~CodeObserver() = default;
 };
 
-/// `own`: this rank's block; it may be the memory of its block in `all`. All blocks of `all` are written, and the own
-/// block gets the same values as on other ranks. Each operand consists of complete elements of `format`; its size is
-/// the same on all ranks. All arguments outlive the task. At most max_quantised_ranks members. `kept` may be nullptr.
+/// An allgather that sends codes between nodes. `own`: this rank's block; it may be the memory of its block in `all`.
+/// All blocks of `all` are written, and the own block gets the same values as on other ranks. Each operand consists of
+/// complete elements of `format`; its size is the same on all ranks. All arguments outlive the task. At most
+/// max_quantised_ranks members. `kept` may be nullptr.
 Task quantised_allgather(Hierarchy& hierarchy, Operand own, const Operands& all, NumberFormat format, CodeBits bits,
                          PipelineSettings pipeline, CodeObserver* kept = nullptr);
 
-/// As reduce_scatter(), for a sum of numbers.
+/// A reduce_scatter() of sums that sends codes between nodes. Operands consist of complete numbers of `format`. All
+/// arguments outlive the task.
 Task quantised_reduce_scatter(Hierarchy& hierarchy, const Operands& input, Operand output, NumberFormat format,
                               CodeBits bits, PipelineSettings pipeline);
 
-/// As allreduce(), for a sum of contiguous numbers: quantised_reduce_scatter() and then quantised_allgather(), with
-/// `bits` for the summands and `result_bits` for the sums. All members get the same bits. At most max_quantised_ranks
-/// members.
+/// An allreduce() of sums of contiguous numbers that sends codes between nodes: quantised_reduce_scatter() and then
+/// quantised_allgather(), with `bits` for the summands and `result_bits` for the sums. All members get the same bits.
+/// All arguments outlive the task. At most max_quantised_ranks members.
 Task quantised_allreduce(Hierarchy& hierarchy, Operand input, Operand output, NumberFormat format, CodeBits bits,
                          CodeBits result_bits, PipelineSettings pipeline);
 

@@ -28,7 +28,7 @@ class CommMemory {
   /// `node` lives until the process ends. `limit`: of a communicator's shared memory, in bytes.
   CommMemory(NodeMemory& node, WindowMember member, std::int64_t limit) noexcept
       : node_(node), member_(member), limit_(limit) {}
-  /// For the members of a communicator. May throw std::bad_alloc.
+  /// Makes the object for one communicator. May throw std::bad_alloc.
   static std::shared_ptr<CommMemory> make(const Job& job, const CommEntry& entry) {
     return std::make_shared<CommMemory>(*job.node_memory, WindowMember{entry.size(), entry.rank()},
                                         job.settings.window_limit);
@@ -162,9 +162,9 @@ class CommPart {
   }
   /// All members ask rank 0 for memory, together.
   void ask() noexcept { set_up_.ask(); }
-  /// Continues it without waiting; calls no MPI function. True: it is answered; view() may have changed. `full`: the
-  /// shape of the largest memory, with other slots it may be smaller. `wanted`: on rank 0. make(memory, shape) returns
-  /// std::unique_ptr<View> and does not throw.
+  /// Continues ask() without waiting; calls no MPI function. True: the question is answered; view() may have changed.
+  /// `full`: the shape of the largest memory; the view may get one with smaller slots. `wanted`: what rank 0 gives; not
+  /// used on other ranks. make(memory, shape) returns std::unique_ptr<View> and does not throw.
   template <class Make>
   bool step(const Shape& full, NewMemory wanted, Make make) noexcept {
     Shape shape = full;

@@ -12,30 +12,33 @@
 
 namespace bestride::inline interpose {
 
-/// In a blocking collective that may go through a OneNode: the communicator's OneNode; nullptr: there is none so far.
-/// Counts the call, unless that was done.
+/// The communicator's OneNode; nullptr: there is none so far. Called in a blocking collective that may go through it;
+/// counts the call, unless that was done.
 OneNode* one_node_of_call(CommEntry& entry) noexcept;
-/// Without a OneNode: such a call has been left to the MPI library.
+/// Called for such a collective that was left to the MPI library because there is no OneNode.
 inline void end_call_without_one_node(CommEntry& entry) noexcept { entry.collectives.call_begun = false; }
 
 /// The entry of a communicator whose next blocking neighbour collective is left to the MPI library whatever its
 /// arguments are; else nullptr. Such a call has to be counted if it succeeds: one that the library rejects is perhaps
 /// made on this rank only.
 CommEntry* leaving_neighbor_call(MPI_Comm comm) noexcept;
-/// `bytes`: that this rank has sent, as far as it knows.
+/// Counts a neighbour collective that was left to the library. `bytes`: how many this rank has sent, as far as it
+/// knows.
 void count_left_neighbor_call(CommEntry& entry, std::int64_t bytes) noexcept;
 /// True if such a call should not read the topology, which takes as long as a quarter of it.
 inline bool with_few_neighbor_calls(const CommEntry& entry) noexcept { return entry.collectives.neighbor_calls < 3; }
-/// In a blocking neighbour collective, which this counts: nullptr: there is none so far.
+/// The communicator's OneNodeNeighbors; nullptr: there is none so far. Called in a blocking neighbour collective, which
+/// this counts.
 OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept;
 
 /// Makes the queue of nonblocking collectives, if there is none. False: no memory.
 bool make_one_node_queue(CommEntry& entry) noexcept;
 
-/// In a nonblocking neighbour collective that would go through a queue: makes one if the edges were known when the
-/// communicator was created. If not, a later call that may wait looks for them.
+/// Called in a nonblocking neighbour collective that would go through a queue: makes the queue if the edges were known
+/// when the communicator was created. If not, a later call that may wait looks for them.
 void want_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept;
-/// In a call of all members that may wait: makes the queue of nonblocking neighbour collectives, if it is wanted.
+/// Makes the queue of nonblocking neighbour collectives, if it is wanted. Called by all members in a call that may
+/// wait.
 void make_wanted_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept;
 /// All members have created `comm`, which has a virtual topology. Makes that queue if few communicators were created
 /// before: a program that makes many uses most of them for a few calls only.

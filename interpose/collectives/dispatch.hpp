@@ -330,7 +330,7 @@ struct DispatchedReduction {
   bool in_some_order = false;      ///< possible wherever the order of its operations is known or permitted
   /// True if the result has the same bits in any order.
   bool exact() const noexcept { return (possible || if_ordinary) && !in_one_order; }
-  /// In which order it is carried out. `found`: of the MPI library, or nullptr.
+  /// The order in which the reduction is carried out. `found`: the order of the MPI library, or nullptr.
   ReductionTree tree(const SumOrder* found, int ranks) const noexcept {
     if (!in_one_order) return {};
     return found ? tree_of(*found, ranks) : ReductionTree(ReductionTree::Form::balanced, ranks);
@@ -338,7 +338,7 @@ struct DispatchedReduction {
 };
 DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Datatype type, std::int64_t element_bytes,
                                        bool blocking) noexcept;
-/// The same without elements. An operation that is not defined for the type is an error then, too.
+/// How a reduction without elements is dispatched. An operation that is not defined for the type is an error then, too.
 DispatchedReduction reduction_of_nothing(MPI_Op op, MPI_Datatype type) noexcept;
 
 /// MPI_Allreduce or MPI_Reduce at once: the result of carry_out_at_once(). `order`: of the MPI library, or nullptr.

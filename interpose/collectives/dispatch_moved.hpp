@@ -145,7 +145,8 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
       tail...);
 }
 
-/// As rooted_at_once().
+/// Carries out a short contiguous alltoall in one round. Returns the result of carry_out_at_once(); no value: the call
+/// needs an Operation. `sent`, `received`: bytes of an element of the two types. `longest`: bytes of the longest block.
 template <class Out, class In>
 std::optional<std::optional<int>> alltoall_at_once(const Route& to, const Out& out, const In& in, std::int64_t sent,
                                                    std::int64_t received, std::int64_t longest, MPI_Comm comm) {

@@ -47,14 +47,14 @@ struct Job {
   MPI_Group world_group = MPI_GROUP_NULL;  ///< of MPI_COMM_WORLD
 };
 
-/// nullptr, on all ranks alike: this job has no hierarchical collectives. Callable from any thread after MPI_Init has
-/// returned.
+/// The job's settings and memory; nullptr, on all ranks alike: Bestride carries out no collectives in this job.
+/// Callable from any thread after MPI_Init has returned.
 const Job* job() noexcept;
 
 /// Collective, in MPI_Init. Does nothing unless the topology of MPI_COMM_WORLD is known and has several ranks.
 /// `processors`: the result of processors_of_ranks(), the same on all ranks; 0: unknown.
 void join_job(int processors) noexcept;
-/// At MPI_Finalize: nothing is started after this.
+/// Called in MPI_Finalize. No collective is started after this.
 void leave_job() noexcept;
 
 }  // namespace bestride::inline interpose

@@ -32,8 +32,8 @@ class JobLink {
   MappedPtr<std::array<unsigned char, link_probe_bytes>> buffer_;
 };
 
-/// As MPI_Bcast from rank 0, but a rank that waits sleeps. Otherwise waiting ranks would keep processors that the two
-/// measuring ones need, if there are more ranks than processors.
+/// A broadcast from rank 0 in which a rank that waits sleeps. In MPI_Bcast waiting ranks would keep processors that the
+/// two measuring ones need, if there are more ranks than processors.
 int sleeping_bcast(void* data, int bytes, MPI_Comm comm) noexcept;
 
 }  // namespace bestride::inline interpose

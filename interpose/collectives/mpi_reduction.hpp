@@ -22,19 +22,20 @@ class MpiReduction final : public Reduction {
   static bool possible(MPI_Datatype type) noexcept;
   /// `type` must be possible(). Operation and type must outlive this object. May throw std::bad_alloc.
   MpiReduction(MPI_Op op, MPI_Datatype type, const ReductionTree& order);
-  /// Before the first combine(): computes extremes as floating_extreme(), which must not be nullptr for the operation
-  /// and the type.
+  /// Computes extremes by floating_extreme(), which must not be nullptr for the operation and the type. Called before
+  /// the first combine().
   void mark_order() noexcept { computed_ = floating_extreme(op_, type_); }
-  /// After mark_order(): true if a result depends_on_order(). Of a floating_sum(): if one is a NaN.
+  /// Of an extreme, after mark_order(): true if one of the results depends_on_order(). Of a floating_sum(): true if one
+  /// of them is a NaN.
   bool depends_on_order(const std::byte* results, std::int64_t bytes) const noexcept {
     return op_ == MPI_SUM ? any_nan(results, bytes / element_bytes, type_)
                           : bestride::depends_on_order(results, bytes / element_bytes, type_);
   }
-  /// Of a floating_sum() of `ranks` ranks: the call is left to the MPI library if its result may be a NaN, because it
-  /// depends on the library which of several NaNs remains.
+  /// For a floating_sum() of `ranks` ranks: must_leave() is to tell whether the result may be a NaN, because it depends
+  /// on the MPI library which of several NaNs remains.
   void leave_nans(int ranks) noexcept { nans_left_by_ = ranks; }
   bool leaves_nans() const noexcept { return nans_left_by_ > 0; }
-  /// True if so because of these numbers, this rank's contribution.
+  /// True if the call must be left to the MPI library because of `numbers`, this rank's contribution.
   bool must_leave(const Operand& numbers) const noexcept {
     return leaves_nans() && sum_may_be_nan(numbers.at(0), numbers.bytes() / element_bytes, type_, nans_left_by_);
   }

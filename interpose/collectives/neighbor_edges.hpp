@@ -31,13 +31,13 @@ struct NeighborEdges {
   std::span<const EdgeEnd> incoming(NeighborForm form) const noexcept { return in[static_cast<std::size_t>(form)]; }
 };
 
-/// The same on all members, except for the edges of this member.
+/// What find_edges() has found; the same on all members, except for the edges of this member.
 struct FoundEdges {
   EdgesShape shape;
   std::shared_ptr<const NeighborEdges> edges;  ///< null: neighbour collectives are left to MPI
 };
-/// Collective over the members of `comm`. `calls`: the form of calls for which the edges are. `limit`: of the shared
-/// memory, in bytes.
+/// Finds the edges of the virtual topology of `comm`. Collective over its members. `calls`: the form of the calls that
+/// the edges are for. `limit`: the most bytes of shared memory for them.
 FoundEdges find_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int64_t limit) noexcept;
 
 /// What find_edges() has found before for a Cartesian grid of the same ranks in the same order, which all of them know

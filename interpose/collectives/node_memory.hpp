@@ -49,22 +49,23 @@ class NodeMemory {
 
   /// An unused record, for a communicator in which this rank is rank 0; -1: all are in use. Thread-safe.
   int take() noexcept;
-  /// Gives it back, if it was not written: it is zero. Thread-safe.
+  /// Gives a record back that was not written, so that it is zero. Thread-safe.
   void put_back_unused(int index) noexcept;
-  /// Gives it back. It is used again when `ranks` members have departed. Thread-safe.
+  /// Gives a record back. It is used again when `ranks` members have departed. Thread-safe.
   void put_back(int index, int ranks) noexcept;
   /// Any rank's record. Valid until the process ends.
   CommRecord& at(int index) noexcept { return *reinterpret_cast<CommRecord*>(record(index)); }
-  /// Of a rank of this node, in any rank's record.
+  /// The announcement of a rank of this node in any rank's record. `number`: of the new communicator among those that
+  /// the members create.
   Announcement& announcement(int index, int local_rank, std::uint32_t number) noexcept {
     auto* const first = reinterpret_cast<Announcement*>(record(index) + sizeof(CommRecord));
     return first[2 * local_rank + static_cast<int>(number % 2)];
   }
   int local_rank() const noexcept { return local_rank_; }
-  /// Of all ranks of the node.
+  /// How many records there are, of all ranks of the node together.
   int records() const noexcept { return records_; }
 
-  /// Memory for a record of this rank, as PartPool::take(). Thread-safe.
+  /// Takes memory for a record of this rank from the pool of parts; see PartPool::take(). Thread-safe.
   Part give(int index, std::int64_t bytes, PartPool::From from, std::int64_t limit) noexcept;
   /// True if there is a part of so many bytes that was used before. Thread-safe.
   bool has_used(std::int64_t bytes) noexcept;
@@ -73,7 +74,8 @@ class NodeMemory {
   void add_left_calls(std::int64_t calls) noexcept { left_calls_.fetch_add(calls, std::memory_order_relaxed); }
   /// False: there were fewer so far. Thread-safe.
   bool pay(std::int64_t calls) noexcept;
-  /// As SegmentMap::find(). Thread-safe.
+  /// The beginning of a window of another rank of the node, which is mapped if needed; nullptr: it can't be. See
+  /// SegmentMap::find(). Thread-safe.
   std::byte* find(const WindowKey& key) noexcept;
 
  private:

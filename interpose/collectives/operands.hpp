@@ -29,8 +29,7 @@ struct ElementSize {
   std::int64_t extent = 0;
 };
 ElementSize element_size(MPI_Datatype type) noexcept;
-/// For a known, not predefined type: the predefined type that all its elements have. MPI_DATATYPE_NULL: there are
-/// several.
+/// The predefined type that all elements of a known, not predefined type have. MPI_DATATYPE_NULL: there are several.
 MPI_Datatype leaf_of(MPI_Datatype type) noexcept;
 
 /// One block for each rank.

@@ -54,7 +54,7 @@ class Operation {
   /// Valid once it has ended.
   int error() const noexcept { return failed ? error_of(outcome) : MPI_SUCCESS; }
 
-  /// For the report; static text.
+  /// The name of the strategy in the report; static text.
   virtual const char* variant() const noexcept { return "hierarchical"; }
 
   StagedBlocks staged;               ///< of the operands

@@ -17,7 +17,7 @@
 
 namespace bestride::inline interpose {
 
-/// Before MPI_Init: true if this process must request MPI_THREAD_MULTIPLE.
+/// True if this process must request MPI_THREAD_MULTIPLE. Called before MPI_Init.
 bool wants_thread_multiple() noexcept;
 
 enum class ProgressThread {

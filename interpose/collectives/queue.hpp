@@ -30,11 +30,11 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   void count_in(std::shared_ptr<char> counter) noexcept { counter_ = std::move(counter); }
   /// True on all members if shared memory failed on some node: leave the call to MPI.
   bool failed() const noexcept { return shared_memory_failed_; }
-  /// For the report; static text. nullptr: depends on the operation.
+  /// The name of the strategy in the report; static text. nullptr: it depends on the operation.
   virtual const char* variant() const noexcept { return nullptr; }
 
-  /// On one node: creates the memory now, before anything is added; waits for the other members. False on all members:
-  /// there is none, which is reported once.
+  /// Creates the memory of a queue of one node now, before anything is added; waits for the other members. False on all
+  /// members: there is no memory, which is reported once.
   bool share_memory_now() noexcept;
   /// Appends an operation, which must live until it has ended. False: there is no memory, which is reported once;
   /// nothing has happened. Called by a thread that may call MPI.
@@ -59,9 +59,9 @@ class CollectiveQueue : public std::enable_shared_from_this<CollectiveQueue> {
   virtual bool made() const noexcept = 0;
   /// False: make() runs (again) before this operation. The same on all members.
   virtual bool ready_for(const Operation&) const noexcept { return made(); }
-  /// May throw std::bad_alloc.
+  /// Returns the task of an operation. May throw std::bad_alloc.
   virtual Task begin(Operation& operation) = 0;
-  /// On one node: the part of make() that creates memory. Calls no MPI function. May throw std::bad_alloc.
+  /// The part of make() that creates memory on one node. Calls no MPI function. May throw std::bad_alloc.
   virtual Task share_memory() { throw std::bad_alloc(); }
   /// True if a step of a task may call MPI functions.
   virtual bool calls_mpi() const noexcept { return true; }

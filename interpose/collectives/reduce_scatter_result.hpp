@@ -13,9 +13,9 @@ namespace bestride::inline interpose {
 
 class ReduceScatterResult {
  public:
-  /// Not in place: the result is written to the output at once.
+  /// For a call that is not in place: the result is written to the output at once.
   ReduceScatterResult() = default;
-  /// In place, with a result of `bytes` bytes. `pool` outlives this object.
+  /// For a call in place, with a result of `bytes` bytes. `pool` outlives this object.
   ReduceScatterResult(BufferPool& pool, std::int64_t bytes) noexcept : in_place_(bytes > 0) {
     if (in_place_) buffer_ = BufferLease(pool, bytes);
   }

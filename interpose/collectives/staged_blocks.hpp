@@ -35,7 +35,7 @@ class StagedBlocks {
   /// Called before each start and after each end; within a TransferBatch of the caller, or at once.
   void copy_in() const noexcept;
   void copy_out() const noexcept;
-  /// After copy_in(): true if a copy failed, which has been reported. The operation must not be started.
+  /// True if a copy of copy_in() failed, which has been reported. The operation must not be started.
   bool failed() const noexcept;
 
  private:

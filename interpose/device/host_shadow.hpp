@@ -59,7 +59,7 @@ class HostShadow {
   /// Call after MPI has written the buffer. Inside a TransferBatch of the caller, the batch moves the bytes and reports
   /// failures; otherwise the bytes move immediately.
   void copy_out() noexcept;
-  /// For the report: the bytes that MPI reads, else those that it writes. Null before prepare().
+  /// The layout for the report: that of the bytes that MPI reads, else of those that it writes. Null before prepare().
   LayoutPtr layout() const noexcept {
     const StagingPtr& one = reads_.staging ? reads_.staging : writes_.staging;
     return one ? one->layout_pointer() : nullptr;

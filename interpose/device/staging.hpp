@@ -54,8 +54,8 @@ class Staging {
                                                TransferPurpose purpose,
                                                std::shared_ptr<StagingBuffer> staging_buffer = nullptr,
                                                std::int64_t at = 0) noexcept;
-  /// The same in host memory of its own, also for a GPU-aware MPI. Memory that no single device can access is accepted,
-  /// too: it is moved block by block.
+  /// Makes a staging in host memory of its own, also for a GPU-aware MPI library. Accepts memory that no single device
+  /// can access, too: it is moved block by block. Error: out of memory.
   static Result<std::shared_ptr<Staging>> make_on_host(const BufferLocation& location, void* user, MPI_Comm comm,
                                                        CallKind kind) noexcept;
 
@@ -74,7 +74,7 @@ class Staging {
   const StagingBuffer& staging_buffer() const noexcept { return *staging_buffer_; }
   /// The transfer method chosen at construction; meaningful only if fast().
   const TransferChoice& choice() const noexcept { return choice_; }
-  /// For the report: "staged", ... or "blocks".
+  /// The name of the transfer method in the report: "staged", ... or "blocks".
   const char* method_name() const noexcept { return fast() ? cuda::name(choice_.method) : "blocks"; }
   MPI_Comm comm() const noexcept { return comm_; }
   /// Kernels and copy engines can move the message; otherwise it is moved block by block.

@@ -28,11 +28,11 @@ class Registration {
   ~Registration();
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
-  /// With which the library has registered the type (objects/served_types.hpp). nullptr: it has registered none, or
-  /// several, so it is not known which of them is the one committed.
+  /// The context with which the library has registered the type (objects/served_types.hpp). nullptr: it has registered
+  /// none, or several, so it is not known which of them is the one committed.
   void* context() const noexcept;
 
-  /// For the engine: what the thread has registered in the innermost call.
+  /// What the thread has registered in the innermost commit. For engine.cpp only.
   struct Commit {
     std::uint64_t number = 0;  ///< of the call, in this thread; 0: none
     void* context = nullptr;   ///< if one was registered

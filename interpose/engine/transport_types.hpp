@@ -11,7 +11,7 @@ using Status = signed char;  ///< ucs_status_t
 inline constexpr Status success = 0;
 using TransportType = std::uint64_t;  ///< ucp_datatype_t
 
-/// Of the UCX whose ucp_generic_dt_ops_t is known to be `Operations`.
+/// The major version of UCX whose ucp_generic_dt_ops_t is known to be `Operations`.
 inline constexpr unsigned known_major_version = 1;
 
 /// ucp_generic_dt_ops_t. UCX calls start_pack or start_unpack for each message, then pack or

@@ -13,9 +13,10 @@ namespace bestride::inline interpose {
 /// All functions: any thread.
 class Lifetime {
  public:
-  /// Before MPI_Init: use_engine(); announces to other ranks what they have to know of this one during their MPI_Init.
+  /// Calls use_engine() and announces to other ranks what they have to know of this one during their MPI_Init. Called
+  /// before MPI_Init.
   static void announce(Runtime& runtime) noexcept;
-  /// Before the first use of a type. Does nothing if it has been called.
+  /// Connects the engine with UCX. Called before the first use of a type; does nothing if it has been called.
   static void use_engine(Runtime& runtime) noexcept;
   /// MPI_Init has succeeded. Only the first call has an effect.
   static void begin(Runtime& runtime) noexcept;

@@ -29,7 +29,7 @@ class BufferRegionBuilder {
   /// Adds `count` elements, `displacement` bytes from the start of the buffer. A negative count or MPI_DATATYPE_NULL
   /// makes the whole region invalid.
   void add(std::int64_t count, std::int64_t displacement, MPI_Datatype type, BufferUse use);
-  /// The same with the displacement in extents of the type.
+  /// Adds `count` elements, `displacement` extents of the type from the start of the buffer.
   void add_element(std::int64_t count, std::int64_t displacement, MPI_Datatype type, BufferUse use);
   BufferRegion region();
 

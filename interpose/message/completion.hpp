@@ -77,7 +77,7 @@ struct MessageCompletion final : Completion {
   int raise_error() const override { return out.failed() ? out.raise_error() : in.raise_error(); }
 };
 
-/// nullptr if there is no memory, which is reported; forward the call unchanged then.
+/// A new completion; nullptr if there is no memory, which is reported: forward the call unchanged then.
 MessageCompletion* new_message_completion() noexcept;
 
 /// Call after the call that made `request` has succeeded: attaches `completion` to the request. A request that shares
@@ -101,7 +101,8 @@ inline void started(const Completion* completion) noexcept {
     if (completion->emulates_nonblocking) [[unlikely]]
       return start_deferred_sends();
 }
-/// In such a list, an emulates_nonblocking request that failed and so can't complete; nullptr if there is none.
+/// Returns an emulates_nonblocking request of a list linked by `chain` that failed and so can't complete; nullptr if
+/// there is none.
 inline Completion* find_failed(Completion* completion) noexcept {
   for (; completion; completion = completion->chain)
     if (completion->emulates_nonblocking && completion->failed()) [[unlikely]]

@@ -122,7 +122,7 @@ class Endpoint {
   void refuse_device_memory() noexcept {
     if (staging_) failed_ = true;
   }
-  /// After prepare() returned true: forward the user's own arguments after all.
+  /// Forwards the user's own arguments after all, although prepare() returned true.
   void forward_because(const char* why) noexcept {
     strategy_ = Strategy::forward;
     reason_ = why;
@@ -148,7 +148,7 @@ class Endpoint {
   DeviceDecision prepare_device(const void* user, std::int64_t count, TypeEntry* type, int peer, MPI_Comm comm,
                                 std::int64_t largest) noexcept;
 
-  /// With BESTRIDE_PARANOID: the user's type, or MPI_DATATYPE_NULL if it has been freed since.
+  /// The user's type, known only with BESTRIDE_PARANOID; MPI_DATATYPE_NULL if it has been freed since.
   MPI_Datatype user_type() const noexcept;
 
   PlanRef plan_;
@@ -193,9 +193,9 @@ class ReceiveEndpoint : public Endpoint {
   /// Call when the receive has completed without error. Unpacks the bytes that arrived and no others; none if the
   /// receive was cancelled.
   void complete(const MPI_Status& status) noexcept;
-  /// The same if the whole message is known to have arrived (collectives).
+  /// Completes a receive whose whole message is known to have arrived, as in collectives.
   void complete_whole() noexcept;
-  /// For calls that send from and receive into one buffer: packs the bytes that the receive may overwrite.
+  /// Packs the bytes that the receive may overwrite; for calls that send from and receive into one buffer.
   void fill() noexcept;
 };
 

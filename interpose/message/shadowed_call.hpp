@@ -25,7 +25,7 @@ class ShadowedCall final : public Completion {
   /// The addresses that MPI is given.
   const void* out() const noexcept { return out_ ? out_.address() : user_out_; }
   void* in() const noexcept { return in_ ? in_.address() : user_in_; }
-  /// For the report: records the shadowed buffers.
+  /// Records the shadowed buffers for the report.
   void record(const char* call_name, double seconds) const noexcept {
     if (out_) record_device_buffer(call_name, "shadow", out_.layout(), seconds);
     if (in_) record_device_buffer(call_name, "shadow", in_.layout(), out_ ? 0 : seconds);

@@ -18,7 +18,7 @@
 
 namespace bestride::inline interpose {
 
-/// For a table whose owner serialises all calls but find().
+/// The mutex of a table whose owner serialises all calls but find(): none.
 struct NoMutex {
   void lock() noexcept {}
   void unlock() noexcept {}

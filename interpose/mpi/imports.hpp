@@ -12,8 +12,9 @@ namespace bestride::inline interpose {
 /// `original` is set first. Calls that other threads make meanwhile go to either. x86-64 and aarch64.
 void* replace_import(const void* inside, const char* function, void* replacement, void** original) noexcept;
 
-/// The same in all objects that are loaded now, but the one that contains this function: `replacement` calls `function`
-/// by its name. An object whose relocations can't be written goes on as before.
+/// From now on calls of `function` from all objects that are loaded now, except the one that contains this function, go
+/// to `replacement`, which calls `function` by its name. An object whose relocations can't be written goes on as
+/// before.
 void replace_imports(const char* function, void* replacement) noexcept;
 
 /// The function that the object which contains the address `inside` gets by this name; nullptr: there is none.

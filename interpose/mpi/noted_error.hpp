@@ -6,7 +6,7 @@ namespace bestride::inline interpose {
 
 class NotedError {
  public:
-  /// Before MPI_Init of a watched job. Without this, nothing is noted.
+  /// Called before MPI_Init of a watched job. Without this, nothing is noted.
   static void enable() noexcept;
   /// `error`: code or class.
   explicit NotedError(int error) noexcept;

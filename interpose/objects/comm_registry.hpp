@@ -62,7 +62,7 @@ class CommEntry {
   }
   /// The peer's rank in MPI_COMM_WORLD; MPI_UNDEFINED if it is not a member (spawned processes) or unknown.
   int world_rank(int peer) noexcept;
-  /// The same of all ranks. May throw std::bad_alloc.
+  /// The ranks of all peers in MPI_COMM_WORLD, by rank. May throw std::bad_alloc.
   std::vector<int> world_ranks() {
     std::vector<int> ranks;
     for (int peer = 0; peer < size_; ++peer) ranks.push_back(world_rank(peer));
@@ -99,7 +99,8 @@ class CommRegistry {
   CommEntry* find(MPI_Comm comm) const noexcept { return table_.find(comm); }
   /// The MPI library has just created `comm`.
   void made(MPI_Comm comm) noexcept;
-  /// Before a communicator is created by all members of another one: memory for its entry; nullptr: there is none.
+  /// Memory for the entry of a communicator that all members of another one are about to create; nullptr: there is
+  /// none.
   void* reserve() noexcept;
   void give_back(void* reserved) noexcept { CommEntry::operator delete(reserved); }
   /// The members of `parent`, an intra-communicator, have created `comm`. `reserved`: by reserve(), for this call.

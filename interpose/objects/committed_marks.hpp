@@ -39,7 +39,7 @@ class CommittedMarks {
     *context = mark == &no_context ? nullptr : mark;
     return true;
   }
-  /// Of a type with a mark: as given to set().
+  /// The context that was given to set() for a type that has a mark.
   void* context(MPI_Datatype type) const noexcept {
     void* const mark = marks_[place(type)].load(std::memory_order_acquire);
     return mark == &no_context ? nullptr : mark;

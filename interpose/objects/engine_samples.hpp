@@ -10,10 +10,10 @@
 
 namespace bestride::inline interpose {
 
-/// Any thread.
+/// How long Bestride and the library take to pack or unpack the same fragments of a type. Any thread.
 class EngineSamples {
  public:
-  /// Of so many fragments one is measured, the first one among them.
+  /// One of so many fragments is measured, the first one among them.
   static constexpr std::uint32_t period = 16;
 
   /// Counts a fragment. 0: it is not measured; else the number of the sample, from 1.
@@ -21,8 +21,8 @@ class EngineSamples {
     const std::uint32_t before = fragments_.fetch_add(1, std::memory_order_relaxed);
     return before % period == 0 ? before / period + 1 : 0;
   }
-  /// A sample, and with it the mean of those before, does not count if it lasted much longer than the other one: then
-  /// the thread had to wait for its processor.
+  /// Adds a sample. A sample, or the mean of those before it, is dropped if it lasted much longer than the other one:
+  /// then the thread had to wait for its processor.
   void add(std::int64_t bytes, std::int64_t own_ns, std::int64_t library_ns) noexcept {
     const Sums sample{static_cast<double>(bytes), static_cast<double>(own_ns), static_cast<double>(library_ns)};
     const std::lock_guard lock(mutex_);
@@ -36,7 +36,7 @@ class EngineSamples {
   struct Seconds {
     double own = 0, library = 0;
   };
-  /// For so many bytes; zeros as long as nothing was measured.
+  /// The times for `bytes` bytes; zeros as long as nothing was measured.
   Seconds seconds(std::int64_t bytes) const noexcept {
     const std::lock_guard lock(mutex_);
     const double share = sums_.bytes > 0 ? 1e-9 * static_cast<double>(bytes) / sums_.bytes : 0;
@@ -47,7 +47,8 @@ class EngineSamples {
   struct Sums {
     double bytes = 0, own_ns = 0, library_ns = 0;
   };
-  /// One of its times for as many bytes as `than` has is more than ten times that of `than`, and 10 us more.
+  /// True if one of the times of `sums`, scaled to the bytes of `than`, is more than ten times that of `than`, and 10
+  /// us more.
   static bool exceeds(const Sums& sums, const Sums& than) noexcept {
     const double scale = than.bytes / sums.bytes;
     return scale * sums.own_ns > 10 * than.own_ns + 10'000 || scale * sums.library_ns > 10 * than.library_ns + 10'000;

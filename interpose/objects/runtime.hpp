@@ -77,7 +77,7 @@ class Runtime {
   OneNodeLibrary library() const noexcept { return library_; }
   /// False if the built-in profile was measured with another MPI library.
   bool library_known() const noexcept { return library() == OneNodeLibrary::mpich_4_0; }
-  /// For predictions by that profile, else by the built-in one.
+  /// The chooser that predicts by loaded_profile(), else by the built-in profile.
   Chooser chooser() const noexcept;
   const Locality& locality() const noexcept { return locality_; }
   PeerDiscovery& peers() noexcept { return peer_discovery_; }
@@ -97,7 +97,7 @@ class Runtime {
   BufferPool pool;
   Tally tally;
 
-  /// A near distance only if the machine's profile says that contiguous messages gain there.
+  /// The distance to a peer. It is a near one only if the machine's profile says that contiguous messages gain there.
   Distance distance(MPI_Comm comm, int peer) const noexcept {
     if (CommEntry* known = comms.find(comm)) return known->to(peer);
     return locality_.one_host() ? Distance::node : Distance::network;
@@ -111,7 +111,8 @@ class Runtime {
   /// Least number of contiguous bytes for which respelling a message may pay off; INT64_MAX: never.
   std::int64_t respell_contiguous_from() const noexcept { return contiguous_.from; }
 
-  /// For comparison with MPI's own packing. Errors on it are returned. MPI_COMM_NULL unless BESTRIDE_PARANOID is set.
+  /// The communicator for comparisons with MPI's own packing. Errors on it are returned. MPI_COMM_NULL unless
+  /// BESTRIDE_PARANOID is set.
   MPI_Comm paranoid_comm() const noexcept { return paranoid_comm_; }
 
  private:

@@ -26,11 +26,13 @@ struct ServedType {
 /// Any thread.
 class ServedTypes {
  public:
-  /// The type with this context (not nullptr) is decoded. False: no memory, so the library packs.
+  /// Sets the definition of the type with this context (not nullptr); it is decoded. False: no memory, so the library
+  /// packs.
   bool define(void* context, const std::shared_ptr<TypeDefinition>& definition) noexcept {
     return set(context, definition) != nullptr;
   }
-  /// It is not, and the library's time is measured from now on. nullptr: no memory.
+  /// Notes that the type with this context is not decoded, and that the library's time is to be measured. nullptr: no
+  /// memory.
   std::shared_ptr<const ServedType> measure(void* context) noexcept { return set(context, nullptr); }
   void forget(void* context) noexcept {
     std::shared_ptr<ServedType> forgotten;  // released without the lock

@@ -32,7 +32,7 @@ class TypeDefinition {
     opaque,      ///< can't be represented
   };
 
-  /// Of types whose constructors have too many arguments for a key: not shared.
+  /// The definition of types whose constructors have too many arguments for a key: it is not shared.
   TypeDefinition() noexcept {}
   /// May throw.
   explicit TypeDefinition(const TypeKey& key);
@@ -49,7 +49,7 @@ class TypeDefinition {
   /// True if `type` has the same layout, bounds and basic type, so all that follows from this definition is valid for
   /// it. Only if decoded. Decodes `type`. May throw.
   bool describes(MPI_Datatype type) const;
-  /// Only if decoded and not opaque.
+  /// The decoded type. Only if state() is neither undecoded nor opaque.
   const DecodedType& decoded() const noexcept { return decoded_; }
   /// Size of the only basic type in bytes; 0: there are several. Only if decoded.
   std::int64_t leaf_size() const noexcept { return leaf_size_; }

@@ -64,8 +64,7 @@ class TypeEntry {
   State state() const noexcept { return state_.load(std::memory_order_acquire); }
   /// True if no message of any count can gain, except by respelling contiguous bytes: see respell_from().
   bool forward_only() const noexcept { return state() > State::useful; }
-  /// For a contiguous type: the least count for which respelling may pay off at some distance. Otherwise
-  /// INT64_MAX.
+  /// The least count for which respelling may pay off at some distance. INT64_MAX for a type that is not contiguous.
   std::int64_t respell_from() const noexcept { return respell_from_.load(std::memory_order_relaxed); }
   /// The distances at which messages of this kind and count are known to be left to MPI for any peer: bit d stands for
   /// Distance d.

@@ -23,13 +23,14 @@ class Participants {
     bool all_ranks = false;  ///< Bestride's own collectives among all ranks
     bool reporting = false;  ///< the end-of-job report
   };
-  /// Before MPI_Init. Does nothing if `wanted` is empty. `user_asserts_all_ranks`: the user says that every rank has
-  /// the same settings as this one.
+  /// Tells the other ranks in what this one takes part. Called before MPI_Init; does nothing if `wanted` is empty.
+  /// `user_asserts_all_ranks`: the user says that every rank has the same settings as this one.
   void announce(Parts wanted, bool user_asserts_all_ranks) noexcept;
-  /// After MPI_Init, while no other thread calls MPI. Waits only for ranks that have announced themselves.
+  /// Learns from the other ranks in what they take part. Called after MPI_Init, while no other thread calls MPI. Waits
+  /// only for ranks that have announced themselves.
   void meet(int rank, int ranks) noexcept;
 
-  /// After meet(): what all ranks take part in; the same on all ranks that have announced themselves.
+  /// What all ranks take part in; the same on all ranks that have announced themselves. Known after meet().
   Parts all() const noexcept { return all_; }
   /// Neighbours in the tree that report; -1: there is none, or it does not report.
   int reporting_parent() const noexcept { return reporting_parent_; }

@@ -25,11 +25,11 @@ class PeerDiscovery {
   PeerDiscovery(const PeerDiscovery&) = delete;
   PeerDiscovery& operator=(const PeerDiscovery&) = delete;
 
-  /// Before MPI_Init. Does nothing if the launcher does not identify the job and this rank. `groups`: of this process;
-  /// unknown if peers need not know it.
+  /// Announces this rank to the others on this host. Called before MPI_Init; does nothing if the launcher does not
+  /// identify the job and this rank. `groups`: of this process; unknown if peers need not know it.
   void announce(const ProcessorGroups& groups) noexcept;
-  /// After MPI_Init, with the actual rank and number of ranks. If this rank announced itself under another number,
-  /// withdraws the announcement.
+  /// Called after MPI_Init, with the actual rank and number of ranks. If this rank announced itself under another
+  /// number, withdraws the announcement.
   void confirm(int world_rank, int world_ranks) noexcept;
   /// True if distance_to() can answer anything but Distance::node.
   bool knows_groups() const noexcept { return knows_groups_; }

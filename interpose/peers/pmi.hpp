@@ -13,14 +13,16 @@ namespace bestride::inline interpose {
 
 class Pmi {
  public:
-  /// Before MPI_Init. False if this launcher has no such space or does not answer.
+  /// Opens the key-value space of the launcher. Called before MPI_Init. False if this launcher has none or does not
+  /// answer.
   bool open() noexcept;
   explicit operator bool() const noexcept { return descriptor_ >= 0; }
   /// The name of the space, which no other job of the launcher's host has. "" unless open() succeeded.
   const std::string& space() const noexcept { return space_; }
-  /// Before MPI_Init. Keys and values are words without '=' or blanks. put() and get() may throw std::bad_alloc.
+  /// Publishes a value. Called before MPI_Init. Keys and values are words without '=' or blanks. put() and get() may
+  /// throw std::bad_alloc.
   bool put(const std::string& key, const std::string& value);
-  /// After MPI_Init, while no other thread calls MPI. False if the key does not exist.
+  /// Gets a value. Called after MPI_Init, while no other thread calls MPI. False if the key does not exist.
   bool get(const std::string& key, std::string* value);
 
  private:

@@ -8,8 +8,8 @@
 
 namespace bestride::inline interpose {
 
-/// nullptr: unknown, on every rank alike; then whatever needs it is left to the MPI library. Valid until the process
-/// ends. May be called from any thread once MPI_Init has returned.
+/// The topology of MPI_COMM_WORLD; nullptr: unknown, on every rank alike; then whatever needs it is left to the MPI
+/// library. Valid until the process ends. May be called from any thread once MPI_Init has returned.
 const Topology* world_topology() noexcept;
 
 /// Collective over MPI_COMM_WORLD if `all_ranks`; otherwise does nothing. Called once, from MPI_Init, after the

@@ -37,7 +37,8 @@ constexpr CommunicatorKind object_kind(const ArgumentPositions& at) noexcept {
          : at.file >= 0   ? CommunicatorKind::file
                           : CommunicatorKind::free;
 }
-/// Its handle. `at`: the positions of the arguments. `all`: a tuple of references to them.
+/// The handle of the object by which members know each other; 0: none. `at`: the positions of the arguments. `all`: a
+/// tuple of references to them.
 template <ArgumentPositions at, class All>
 [[gnu::always_inline]] inline std::uint64_t object_of(const All& all) noexcept {
   // The argument is a handle, or a pointer to one. Handles themselves are pointers in some libraries.
@@ -61,7 +62,7 @@ template <ArgumentPositions at, class All>
                                                 const SiteTable::Caller& caller, std::uint16_t function) noexcept {
   return recording.memo_of<object_kind(at)>(thread, caller, function, object_of<at>(all));
 }
-/// nullptr: not known, or there is none.
+/// The communicator, window or file of the call; nullptr: not known, or there is none.
 template <ArgumentPositions at>
 TrackedCommunicator* tracked_by(const CallMemo& memo) noexcept {
   return object_kind(at) != CommunicatorKind::free ? static_cast<TrackedCommunicator*>(memo.tracked) : nullptr;

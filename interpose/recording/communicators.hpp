@@ -90,14 +90,14 @@ class CommunicatorTracker {
   /// Changes whenever a handle gets or loses its entry: what find() has returned before may be wrong then.
   std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_relaxed); }
 
-  /// After MPI_Init.
+  /// Adds MPI_COMM_WORLD and MPI_COMM_SELF. Called after MPI_Init.
   void add_predefined(int rank, int size) noexcept;
   /// MPI_Finalize begins: MPI_COMM_WORLD must not be used any more.
   void end_world() noexcept { world_exists_.store(false, std::memory_order_relaxed); }
   // `site`: where, or no_index.
   /// All members of `parent` (nullptr: not known) have created `comm`.
   void add(MPI_Comm comm, TrackedCommunicator* parent, std::uint32_t site) noexcept;
-  /// The same, if it has the same members as `parent`, which therefore need not be asked for.
+  /// All members of `parent` have created `comm`, which has the same members, so that they need not be asked for.
   void add_duplicate(MPI_Comm comm, TrackedCommunicator* parent, std::uint32_t site) noexcept;
   /// All members of `parent` (nullptr: not known) have begun to duplicate it. The duplicate is known when the request
   /// is complete; `made`, the application's variable, is valid until then.
@@ -115,8 +115,8 @@ class CommunicatorTracker {
   void add_window(MPI_Win window, TrackedCommunicator* parent, std::uint32_t site) noexcept;
   void add_file(MPI_File file, TrackedCommunicator* parent, const char* path, std::uint32_t site) noexcept;
 
-  /// Before a handle is freed: removes it from the table and returns its entry, nullptr if there is none. The entry is
-  /// then released, or put back if the library has refused to free the handle.
+  /// Removes a handle that is about to be freed from the table and returns its entry; nullptr if there is none. The
+  /// entry is then released, or put back if the library has refused to free the handle.
   TrackedCommunicator* extract(std::uint64_t bits, CommunicatorKind kind) noexcept {
     TrackedCommunicator* const removed = table(kind).remove(bits);
     generation_.fetch_add(1, std::memory_order_relaxed);

@@ -9,14 +9,15 @@
 
 namespace bestride::inline interpose {
 
-/// For SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT. `record_path`: of this process's record. Gives the calling thread
-/// an alternate signal stack if it has none, so that an overflow of its stack is noted, too. Called when recording
-/// begins, and again when MPI is initialised, since the MPI library may have set handlers meanwhile. Not thread-safe.
+/// Notes SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT from now on. `record_path`: the path of this process's record.
+/// Gives the calling thread an alternate signal stack if it has none, so that an overflow of its stack is noted, too.
+/// Called when recording begins, and again when MPI is initialised, since the MPI library may have set handlers
+/// meanwhile. Not thread-safe.
 void note_crashes(const char* record_path) noexcept;
 /// Notes that the process ends by exit() or _exit(), and leaves its stack, which contains the caller. Does nothing
 /// before note_crashes(). For a signal handler, too.
 void note_exit(int code) noexcept;
-/// The same if the process ends by abort() and no handler of SIGABRT will be called: libgfortran restores the default
+/// Notes a crash of a process that ends by abort() without a handler of SIGABRT: libgfortran restores the default
 /// action before.
 void note_abort() noexcept;
 

@@ -5,8 +5,8 @@
 
 namespace bestride::inline interpose {
 
-/// From now on. `observed`: also where the process has called it, if that is before MPI_Finalize; and also _exit() and
-/// _Exit(), in the objects that are loaded now.
+/// Notes calls of exit() from now on. `observed` (a watched job): also the place of a call before MPI_Finalize; and
+/// calls of _exit() and _Exit() in the objects that are loaded now.
 void note_exits(bool observed) noexcept;
 
 }  // namespace bestride::inline interpose

@@ -14,7 +14,7 @@
 
 namespace bestride::inline interpose {
 
-/// In place of LargeMessages if the message is smaller.
+/// Takes the place of LargeMessages for a smaller message.
 struct NoLargeMessages {
   template <class... Arguments>
   explicit NoLargeMessages(const Arguments&...) noexcept {}
@@ -41,7 +41,8 @@ class LargeMessages {
   }
   /// Ticks; `now` if no message is remembered.
   std::uint64_t posted_or(std::uint64_t now) const noexcept { return posted_ != 0 ? posted_ : now; }
-  /// After the call. The messages are complete, or the result is RequestRecord::message.
+  /// Called after the call. Remembers messages that are complete; returns the value for RequestRecord::message of one
+  /// that is pending, else 0.
   [[gnu::always_inline]] std::uint16_t finish(Recording& recording, const CallRecord& call,
                                               const TrackedCommunicator* tracked, std::uint32_t sent,
                                               std::uint32_t received) const noexcept {

@@ -20,9 +20,10 @@ class Recording {
  public:
   explicit Recording(RecordFile& record) noexcept;
 
-  /// nullptr until begin() has opened the record file. A thread with an open gate exists only after that.
+  /// The recording of this process; nullptr until begin() has opened the record file. A thread with an open gate exists
+  /// only after that.
   static Recording* get() noexcept { return instance_; }
-  /// Before MPI_Init or MPI_Session_init: opens the record file.
+  /// Opens the record file. Called before MPI_Init or MPI_Session_init.
   static void begin() noexcept;
   /// MPI_Init has succeeded.
   void initialized() noexcept;

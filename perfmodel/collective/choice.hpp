@@ -32,7 +32,8 @@ struct CollectiveCorrections {
   /// blocking form; 0 if not measured.
   BlockingTable<float> tested{};
   std::array<std::uint16_t, collective_count> tested_pays{};  ///< bit i: at size i the nonblocking form was faster
-  /// By collective and form; bit i: at size i the hierarchy was not faster than the faster of the library's forms.
+  /// Bit i: at size i the hierarchy was not faster than the faster of the library's forms; by collective and form (0
+  /// nonblocking, 1 blocking).
   std::array<std::array<std::uint8_t, 2>, collective_count> hierarchy_loses{};
 };
 

@@ -56,7 +56,7 @@ int messages_in_flight(std::int64_t bytes) noexcept;
 class Unacknowledged {
  public:
   static constexpr std::int64_t most = 32 * 1024;
-  /// To be called once before each send.
+  /// True if the next send, of `bytes` bytes, has to be synchronous. Called once before each send.
   bool synchronous(std::int64_t bytes) noexcept {
     sent_ += bytes;
     if (sent_ < most) return false;
@@ -85,12 +85,12 @@ struct CollectiveCost {
 /// Bytes that must cross the busiest link of a node in one direction with any algorithm. 0 for one node.
 double wire_lower_bound(const CollectiveShape& shape) noexcept;
 
-/// Every byte crosses the link once, in one slice for each rank. Within the node bytes go through shared memory,
-/// overlapped with the network chunk by chunk.
+/// The cost in the hierarchy. Every byte crosses the link once, in one slice for each rank. Within the node bytes go
+/// through shared memory, overlapped with the network chunk by chunk.
 CollectiveCost hierarchical_cost(const CollectiveShape& shape, const LinkCosts& link) noexcept;
 
-/// As MPICH 4 sends it: its choice of algorithm by size and number of ranks, and the bytes that each algorithm sends
-/// over the network (perfmodel/collective/library_costs.cpp).
+/// The cost with the algorithms of MPICH 4: its choice of algorithm by size and number of ranks, and the bytes that
+/// each algorithm sends over the network (perfmodel/collective/library_costs.cpp).
 CollectiveCost library_cost(const CollectiveShape& shape, const LinkCosts& link) noexcept;
 
 }  // namespace bestride::inline perfmodel

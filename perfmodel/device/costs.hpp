@@ -30,7 +30,7 @@ enum class DeviceWork : std::uint8_t {
 };
 inline constexpr int device_work_count = 4;
 
-/// From the user's buffer (sending, MPI_Pack) or into it.
+/// The directions: from the user's buffer (sending, MPI_Pack), or into it.
 inline constexpr int device_direction_count = 2;
 
 /// The distances of the blocks: twice their length, 2112 bytes (Spread::wide), or irregular.

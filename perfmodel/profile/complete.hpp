@@ -5,7 +5,8 @@
 
 namespace bestride::inline perfmodel {
 
-/// Afterwards no point of `measured` is NaN. `fallback`: complete.
+/// Fills the missing points of `measured`, so that none is NaN. `fallback`: a complete set, used where too few points
+/// were measured.
 void complete(Measurements* measured, const Measurements& fallback) noexcept;
 
 /// Fills the call classes of Distance::network from those of Distance::node, for profiles measured on one host. It

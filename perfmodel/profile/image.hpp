@@ -14,7 +14,7 @@
 
 namespace bestride::inline perfmodel {
 
-/// Of a profile or an image, far more than any has.
+/// The most bytes of a profile or an image that are read, far more than any has.
 inline constexpr std::size_t most_profile_bytes = std::size_t{8} << 20;
 
 struct ProfileImage {
@@ -26,7 +26,8 @@ struct ProfileImage {
 std::string image_path(const std::string& profile);
 /// Writes the image of the profile in the file `profile`. False: it can't be written.
 bool write_image(const std::string& profile, const Measurements& curves, const std::string& rest);
-/// No value: there is none for the present content of the file `profile`. Throws std::bad_alloc.
+/// Reads the image of a profile. No value: there is none for the present content of the file `profile`. Throws
+/// std::bad_alloc.
 std::optional<ProfileImage> read_image(const std::string& profile);
 
 }  // namespace bestride::inline perfmodel

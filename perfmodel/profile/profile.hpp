@@ -82,7 +82,7 @@ enum class CallClass : std::uint8_t {
 inline constexpr int grid_class_count = 11;  ///< classes with grids
 inline constexpr int call_class_count = 20;
 CallClass call_class_of(CallKind kind, Distance distance) noexcept;
-/// For an exchange: isend.
+/// The kind of call of a class; of an exchange isend.
 CallKind kind_of(CallClass call_class) noexcept;
 Distance distance_of(CallClass call_class) noexcept;
 inline bool is_exchange(CallClass call_class) noexcept { return kind_of(call_class) == CallKind::isend; }
@@ -130,7 +130,8 @@ struct Measurements {
   /// Set by complete(): vectors and nests of this call class were both measured, so their difference is the cost of
   /// starting inner loops.
   std::array<bool, grid_class_count> nests_scale{};
-  /// Of this (call class, shape class) the grids are the built-in ones. Set by complete(), and in the built-in profile.
+  /// True if the grids of this (call class, shape class) are the built-in ones. Set by complete(), and in the built-in
+  /// profile.
   std::array<std::array<bool, class_count>, grid_class_count> built_in{};
 
   CostCurve& curve(ContiguousForm form, CallClass call_class) {
@@ -151,8 +152,8 @@ class MachineProfile {
 
   /// Reads and checks a profile. Errors state the file, the cause and the remedy. Does not compare fingerprints.
   static Result<MachineProfile> load(const std::string& path);
-  /// The same from the profile's image (perfmodel/profile/image.hpp), if it has one: 15 times as fast. Has no
-  /// measured().
+  /// Reads a profile from its image (perfmodel/profile/image.hpp), if it has one: 15 times as fast as load(). The
+  /// result has no measured().
   static Result<MachineProfile> load_for_predictions(const std::string& path);
   /// Writes a temporary file next to `path` and renames it, and the same for the image. Creates missing directories.
   Result<bool> save(const std::string& path) const;
@@ -170,8 +171,8 @@ class MachineProfile {
   /// Seconds of a contiguous message, or of a copy for the call classes without a message.
   double contiguous_seconds(double bytes, ContiguousForm form, CallClass call_class) const noexcept;
 
-  /// For Engine::kernel in the call classes of messages: the work besides the contiguous transfer. Else the complete
-  /// time.
+  /// A grid of seconds. For Engine::kernel in the call classes of messages it has the work besides the contiguous
+  /// transfer, else the complete time.
   const CostGrid& grid(const GridKey& key) const noexcept { return (*curves_)[key]; }
   /// True if the prediction for such a shape is the built-in one, which describes the libraries of
   /// built_in_curves_are_of().

@@ -119,7 +119,7 @@ class Detector {
   /// Seconds before now in which nothing can be said of the job: ranks were held, as by a debugger, and are no more, or
   /// the observer did not observe, probably because it was stopped together with them.
   double pause(double since_last);
-  /// Of an element of `ranks_`.
+  /// The history of an element of `ranks_`.
   History& history(const RankSnapshot& rank) { return *present_[static_cast<std::size_t>(&rank - ranks_.data())]; }
   const History& history(const RankSnapshot& rank) const {
     return *present_[static_cast<std::size_t>(&rank - ranks_.data())];
@@ -130,9 +130,9 @@ class Detector {
   double waited(const RankSnapshot& rank) const {
     return rank.wait.holder == 0 ? idle(rank) : std::min(idle(rank), now_ - history(rank).lock_since);
   }
-  /// Those in which, besides, the ranks had processors: of a state that may end by itself if they have.
+  /// Seconds without progress in which the ranks also had processors; for a state that may end by itself if they have.
   double served_idle(const RankSnapshot& rank) const { return idle(rank) - (lost_ - history(rank).lost_before); }
-  /// Of the `seconds` since `history.use` was taken, those by which the rank has lacked a processor.
+  /// How many of the `seconds` since `history.use` was taken the rank has lacked a processor.
   static double lost_seconds(const RankSnapshot& rank, double seconds, const History& history);
   /// A limit, or three times the longest completed wait.
   double adapted(double limit) const { return std::max(limit, 3 * longest_wait_); }
@@ -143,7 +143,8 @@ class Detector {
   std::optional<Finding> noted_end() const;
   /// True if a rank without such a note ended before `noted`, seconds of the observer's clock.
   bool preceded(double noted, const RankSnapshot& first) const;
-  /// Of the ranks that have noted nothing, the one whose end made the launcher end the others.
+  /// The finding about the rank whose end made the launcher end the others, of those that have noted nothing of their
+  /// end.
   std::optional<Finding> first_end();
   std::optional<Finding> failed_start() const;
   void find_stopped(std::vector<Finding>& found) const;
@@ -182,7 +183,7 @@ class Detector {
   /// The ranks that wait for `targets`, directly or through others, and have waited for at least `seconds`.
   std::vector<std::int32_t> held_up(const std::vector<std::int32_t>& targets, double seconds) const;
   double last_progress(const std::vector<std::int32_t>& ranks) const;
-  /// Of ranks that have ended, those that were not waiting for other ranks.
+  /// Those of the ranks `gone`, which have ended, that were not waiting for other ranks.
   std::vector<std::int32_t> not_waiting(const std::vector<std::int32_t>& gone) const;
   std::vector<std::int32_t> suspects_among(const std::vector<std::int32_t>& gone) const;
   bool has_remote_ranks() const;

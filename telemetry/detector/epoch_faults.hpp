@@ -16,9 +16,9 @@ struct EpochFault {
   bool waits = false;                ///< the one of them that has begun its epoch waits for the other one's call
 };
 
-/// Of ranks none of which goes on: the pairs of which one has begun an epoch, and the other one does not come to its
-/// call for it, because it has begun that call's epoch without the first one, or has gone on to other calls than those
-/// of epochs. Pairs are left out if the other one may yet come to its call after the call for which it waits itself.
+/// Pairs of ranks, none of which goes on, of which one has begun an epoch, and the other one does not come to its call
+/// for it, because it has begun that call's epoch without the first one, or has gone on to other calls than those of
+/// epochs. Pairs are left out if the other one may yet come to its call after the call for which it waits itself.
 std::vector<EpochFault> find_epoch_faults(const std::vector<const RankSnapshot*>& ranks);
 
 /// The ranks to blame for all of these: the one that is part of all pairs, if there is only one.

@@ -17,8 +17,8 @@ struct MatrixEntry {
 
 struct MedianPolish {
   double overall = 0;
-  /// By row and by column. The effect of one with fewer than `least` entries is 0: a median of two entries takes half
-  /// of each of them. The median of the other effects is 0.
+  /// The effects of the rows and of the columns. The effect of one with fewer than `least` entries is 0: a median of
+  /// two entries takes half of each of them. The median of the other effects is 0.
   std::vector<double> rows, columns;
   std::vector<std::uint32_t> row_entries, column_entries;
   std::vector<double> residuals;  ///< by entry

@@ -18,15 +18,15 @@ bool is_member(const Ranks& ranks, std::int32_t rank);
 std::uint64_t calls_of(const RankSnapshot& rank);
 /// Seconds since a rank last began or ended a call; `most` if that is not known.
 double seconds_since_call(const RankSnapshot& rank, double most);
-/// It began calls while it was read.
+/// True if the rank began calls while its record was read.
 bool is_moving(const RankSnapshot& rank);
-/// In a call, or it polls, and what it polls is known and not only inactive requests.
+/// True if the rank is in a call, or polls and it is known what it polls, and that is not only inactive requests.
 bool is_in_call(const RankSnapshot& rank);
 /// A thread is in a call, and each one outside MPI waits for a lock, a condition or the end of a thread, as one that
 /// waits for the thread which receives messages.
 bool sleeps_beside_calls(const RankSnapshot& rank);
 bool is_in(const RankSnapshot& rank, const char* function);
-/// It is in MPI_Abort, or that has returned, as that of MPICH does in some versions.
+/// True if the rank is in MPI_Abort, or has returned from it, as MPICH's does in some versions.
 bool has_aborted(const RankSnapshot& rank);
 /// Killed by SIGKILL in MPI_Finalize or after it, and not before one of `ranks` has ended well: perhaps by its
 /// launcher.
@@ -37,8 +37,8 @@ bool is_held(const RankSnapshot& rank);
 /// Kinds of kernel functions in which a thread sleeps (ThreadSnapshot::channel).
 bool sleeps_by_itself(const std::string& channel);
 bool is_lock(const std::string& channel);
-/// In such a function a thread waits for something that no MPI library waits for: in an MPI call, a function of the
-/// program is running, as an operation of a reduction or an error handler.
+/// True if a thread whose kernel function is `channel` waits for something that no MPI library waits for. In an MPI
+/// call this means that a function of the program is running, as an operation of a reduction or an error handler.
 bool is_of_program(const std::string& channel);
 /// Output, which may take long if its other end is slow: pipe_write, fsync, ...
 bool is_output(const std::string& channel);

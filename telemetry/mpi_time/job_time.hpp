@@ -116,7 +116,7 @@ class HostClocks {
   explicit HostClocks(std::span<const RankSnapshot> job) {
     for (const RankSnapshot& rank : job) first_.try_emplace(rank.host, &rank);
   }
-  /// As realtime_of(). `rank`: of a host of the job.
+  /// The time of `ticks` of a rank's record as seconds since 1970; see realtime_of(). `rank`: of a host of the job.
   double realtime(const RankSnapshot& rank, std::uint64_t ticks) const {
     const auto found = first_.find(rank.host);
     return realtime_of(found == first_.end() ? rank : *found->second, ticks);

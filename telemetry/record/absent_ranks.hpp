@@ -12,7 +12,7 @@ namespace bestride::inline telemetry {
 struct AbsentRanks {
   /// Their processes on this host, which run, with RankSnapshot::unrecorded. By rank, ascending.
   std::vector<RankSnapshot> processes;
-  /// Those that have no process any more. Known if all ranks of the job are on this host. Ascending.
+  /// Ranks that have no process any more, ascending. Known only if all ranks of the job are on this host.
   std::vector<std::int32_t> ended;
 };
 

@@ -106,11 +106,11 @@ class ByteReader {
     next_ += length;
   }
 
-  /// No value was missing, too long or out of range so far.
+  /// True if no value was missing, too long or out of range so far.
   bool good() const noexcept { return good_; }
   /// Everything was read, and it was good.
   bool complete() const noexcept { return good_ && next_ == end_; }
-  /// For a value that can't be right.
+  /// Makes good() false: a value can't be right.
   void fail() noexcept {
     good_ = false;
     next_ = end_;

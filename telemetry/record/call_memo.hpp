@@ -27,7 +27,7 @@ struct alignas(64) CallMemo {
   std::int16_t site = -1;                 ///< -1: no_index, which it becomes as an unsigned number
   std::uint16_t type_size = 0;            ///< of `type`
   std::uint64_t type = 0;                 ///< handle of a predefined type; 0: none yet
-  /// By Direction, a rank that has a PeerRecord, or no_peer; the offset of this record in the file.
+  /// The last peer in each Direction that has a PeerRecord, or no_peer; the offset of this record in the file.
   std::int32_t peer[2] = {no_peer, no_peer};
   std::uint32_t peer_offset[2] = {0, 0};
 

@@ -13,7 +13,7 @@ struct RecordedFunction {
 };
 
 std::span<const RecordedFunction> recorded_functions() noexcept;
-/// Of all names in order; a record file with another value was written with another table.
+/// A hash of all names in order; a record file with another value was written with another table.
 std::uint32_t recorded_functions_hash() noexcept;
 
 }  // namespace bestride::inline telemetry

@@ -230,7 +230,7 @@ struct CommunicatorRecord {
   /// Collective calls that this rank has begun, in the lower 32 bits; in the upper ones the hash of its reductions
   /// among them (add_to_hash() of reduction.hpp). One field, because a reader needs both of the same moment.
   Shared<std::uint64_t> collectives;
-  /// Of the group whose ranks calls name: of an intercommunicator the remote one.
+  /// Size of the group whose ranks the calls name: of an intercommunicator the remote one.
   Shared<std::int32_t> size;
   Shared<std::int32_t> rank;          ///< of this process, in its own group
   Shared<std::int32_t> first_member;  ///< rank in MPI_COMM_WORLD of member 0; -1: not known

@@ -11,7 +11,7 @@
 
 namespace bestride::inline telemetry {
 
-/// Of one polling call for which ThreadRecorder::count_poll() was true. Used by its thread only.
+/// Writes the notes of one polling call for which ThreadRecorder::count_poll() was true. Used by its thread only.
 class PollNotes {
  public:
   /// `key`: that of count_poll().
@@ -27,7 +27,7 @@ class PollNotes {
     }
     thread.noted_poll = key;
   }
-  /// Null: it is not known.
+  /// Notes a request; null: it is not known.
   void request(RequestRecord* request) noexcept {
     if (!request)
       others();
@@ -48,7 +48,7 @@ class PollNotes {
     probe.tag.set(tag);
     thread_.noted.set(noted + 1);
   }
-  /// It polls something else.
+  /// Notes that the call asks for something that can't be noted itself.
   void others() noexcept { add(polled_others); }
 
  private:

@@ -31,8 +31,8 @@ ProcessUse process_use(int pid) noexcept;
 bool is_ending(int pid) noexcept;
 /// The wait status (waitpid) of a process that has ended and was not reaped yet; -1 if it is not known.
 int wait_status_of_zombie(int pid) noexcept;
-/// The same from a pidfd that was opened before the process ended, also after it was reaped; always -1 before Linux
-/// 6.15.
+/// The wait status of a process from a pidfd that was opened before the process ended, also after it was reaped; always
+/// -1 before Linux 6.15.
 int wait_status_of_ended(int pidfd) noexcept;
 
 /// The kernel function in which a sleeping thread waits ("futex_wait_queue"), "" if it is not known.

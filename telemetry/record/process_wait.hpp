@@ -19,8 +19,8 @@ struct ProcessWait {
   /// A thread or a child process waits for what another program, a person or a device may send: a connection, a
   /// terminal, a GPU. False if all of them wait for a lock, a pipe, a file system, time or a child process.
   bool may_be_served = false;
-  /// It may go on: not all of its threads wait for locks or conditions of the process alone without a limit of time, or
-  /// the handler of a signal may end the wait. Also if that is not known.
+  /// True if the process may go on: not all of its threads wait for locks or conditions of the process alone without a
+  /// limit of time, or the handler of a signal may end the wait. Also true if that is not known.
   bool may_go_on = false;
   /// Changes whenever a process below this one begins, ends, computes, sleeps, reads or writes.
   std::uint64_t children = 0;

@@ -41,7 +41,7 @@ struct JobSnapshot {
 /// The jobs that have a folder in `folder`: names, each with the time at which a record was last added or removed
 /// (nanoseconds of the file system's clock, which need not be that of this process). Empty if it can't be read.
 std::map<std::string, std::int64_t> job_folders(const std::string& folder);
-/// One of them. Empty if it has ended meanwhile.
+/// Reads one job of the folder. Empty if it has ended meanwhile.
 JobSnapshot read_job(const std::string& folder, const std::string& name, const ReadOptions& options = {});
 
 /// The jobs that have records in `folder` (records_folder()), by name. Empty if there is no such folder. Error: the

@@ -89,7 +89,7 @@ struct ThreadRecorder {
     timed = false;
     end(1);
   }
-  /// Before the list is written: the last call's end precedes it.
+  /// Called before the wait list is written: the last call's end must be visible before it.
   void begin_wait_list() noexcept { std::atomic_thread_fence(std::memory_order_release); }
   /// The list has the handles for which the next call waits.
   void announce_wait_list(unsigned handles) noexcept { record->wait_list.set(wait_list_of(calls, handles)); }
@@ -120,7 +120,7 @@ struct ThreadRecorder {
 /// A thread that is recorded.
 struct RecordedThread : ThreadRecorder {
   CallMemo memos[CallMemo::count];
-  /// In place of the wait list for the handles of a call with more requests than it holds.
+  /// Takes the place of the wait list for the handles of a call with more requests than the list holds.
   alignas(64) unsigned char long_list[main_wait_list_bytes];
 };
 
@@ -139,9 +139,9 @@ class Recorder {
   /// warning if the user has asked for records (`requested`), else at info level. `abi`, `handle_bytes`: of the MPI
   /// library; `launch`: see RecordHeader. Called once.
   RecordFile* open(const char* abi, std::size_t handle_bytes, const char* launch, bool requested) noexcept;
-  /// From now on threads get slots in `file`.
+  /// Threads get slots in `file` from now on.
   void start(RecordFile& file) noexcept { file_.store(&file, std::memory_order_release); }
-  /// nullptr if recording is off.
+  /// The record file; nullptr if recording is off.
   RecordFile* file() const noexcept { return file_.load(std::memory_order_acquire); }
   const std::string& path() const noexcept { return path_; }
 
@@ -165,7 +165,7 @@ class Recorder {
   static constexpr std::uint64_t check_period = 256;
   /// Sets sampling so that the readings take at most 0.4 % of the thread's time.
   void check_rate(ThreadRecorder& thread) noexcept;
-  /// For tests: what open() measures.
+  /// Replaces what open() measures; for tests.
   void set_ticks_per_record(double ticks) noexcept { ticks_per_record_ = ticks; }
 
  private:

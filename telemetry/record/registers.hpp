@@ -19,7 +19,8 @@ constexpr std::uint64_t red_zone = 128;      ///< bytes below the stack pointer 
 
 inline std::uint64_t stack_pointer(const ThreadRegisters& from) noexcept { return from.rsp; }
 inline std::uint64_t program_counter(const ThreadRegisters& from) noexcept { return from.rip; }
-/// From the first instruction of a function back into the call. `on_stack`: what the stack pointer points to.
+/// Moves the registers from the first instruction of a function back to the call. `on_stack`: what the stack pointer
+/// points to.
 inline void leave_function(ThreadRegisters& registers, std::uint64_t on_stack) noexcept {
   registers.rip = on_stack - 1;
   registers.rsp += sizeof on_stack;
@@ -32,7 +33,7 @@ void to_dwarf(const ThreadRegisters& from, Word (&to)[dwarf_registers]) noexcept
   for (std::size_t i = 0; i < dwarf_registers; ++i) to[i] = numbered[i];
 }
 
-/// Of the context that a signal handler gets. `fs_base` and what is not in DWARF's numbering stay 0.
+/// The registers of the context that a signal handler gets. `fs_base` and what is not in DWARF's numbering stay 0.
 inline ThreadRegisters registers_of(const ucontext_t& context) noexcept {
   const greg_t* const from = context.uc_mcontext.gregs;
   const auto word = [from](int index) { return static_cast<unsigned long long>(from[index]); };

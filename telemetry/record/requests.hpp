@@ -59,20 +59,20 @@ class RequestTracker {
     }
     return request;
   }
-  /// `message`: as RequestRecord::message; what it was before is forgotten.
+  /// Sets RequestRecord::message; what it was before is forgotten.
   void set_message(RequestRecord& request, std::uint16_t message) noexcept;
-  /// The request is complete: forgotten, or inactive if it is persistent. Does nothing if the handle is not known, or
-  /// 0. `end`: of its message; the time is read when the first message needs it.
+  /// Notes that a request is complete: it is forgotten, or becomes inactive if it is persistent. Does nothing if the
+  /// handle is not known, or 0. `end`: the end of its message; the time is read when the first message needs it.
   [[gnu::always_inline]] void complete(std::uint64_t handle, MessageEnd& end) noexcept {
     if (!complete_simple(handle)) complete_slowly(handle, end);
   }
   [[gnu::always_inline]] void complete(std::uint64_t handle) noexcept {
     if (!complete_simple(handle)) complete_slowly(handle);
   }
-  /// The request was freed.
+  /// Forgets a request that was freed.
   void remove(std::uint64_t handle) noexcept;
 
-  /// Its index in RecordFile::requests; nowhere: unknown.
+  /// place_of() is the index of a request in RecordFile::requests; `nowhere`: the handle is not known.
   static constexpr std::uint16_t nowhere = 0xffff;
   std::uint16_t place_of(std::uint64_t handle) const noexcept {
     const unsigned place = home(handle);
@@ -81,7 +81,7 @@ class RequestTracker {
     return displaced(place) == 0 ? nowhere : find_displaced(handle);
   }
   RequestRecord& at(unsigned place) noexcept { return file_.requests[place]; }
-  /// nullptr: unknown, or 0.
+  /// The record of a request; nullptr: the handle is not known, or 0.
   RequestRecord* find(std::uint64_t handle) noexcept {
     const unsigned place = handle != 0 ? place_of(handle) : nowhere;
     return place == nowhere ? nullptr : &at(place);
@@ -142,7 +142,7 @@ class RequestTracker {
   unsigned displaced(unsigned place) const noexcept {
     return unusual_[place / places_of_a_line].load(std::memory_order_relaxed) & ~unsigned{concurrent_flag};
   }
-  /// Of the places whose keys share a cache line: how many have a request that is not at home(); concurrent_flag.
+  /// For the places whose keys share a cache line: how many have a request that is not at home(); concurrent_flag.
   std::atomic<std::uint8_t> unusual_[max_requests / places_of_a_line];
   std::atomic<unsigned> large_{0};  ///< requests with a message that is to be remembered
 };

@@ -43,7 +43,7 @@ class SiteTable {
   /// The return address into the program, which identifies the place: that of the caller, or one further out if the
   /// caller is a layer of the MPI library. After find().
   std::uint64_t program_address(const Caller& caller) const noexcept;
-  /// Of a place, also of no_index.
+  /// The record of a place; of no_index the one for all places that have none.
   SiteRecord& record_of(std::uint32_t site) noexcept {
     return site == no_index ? file_.other_sites : file_.sites[site];
   }

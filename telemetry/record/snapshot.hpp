@@ -18,7 +18,7 @@
 
 namespace bestride::inline telemetry {
 
-/// As CallRecord.
+/// The content of a CallRecord.
 struct CallSnapshot {
   std::uint64_t number = 0;   ///< calls of its thread before it
   std::uint64_t entered = 0;  ///< ticks
@@ -39,7 +39,7 @@ struct CallSnapshot {
 /// computes between its polling calls. MPI_Iprobe of MPICH 4.0 that finds nothing takes 277 instructions (callgrind).
 inline constexpr double poll_cpu_seconds = 10e-6;
 
-/// As ProbeRecord.
+/// The content of a ProbeRecord.
 struct ProbeSnapshot {
   std::uint16_t function = no_function;
   std::uint32_t communicator = no_index;
@@ -60,7 +60,7 @@ struct ThreadSnapshot {
   std::uint64_t polls = 0;
   std::uint64_t last_left = 0;  ///< ticks
   std::uint16_t poll_function = no_function;
-  /// It polls `probes`, the requests of which it is the poller, and nothing else.
+  /// True if the thread polls `probes`, the requests of which it is the poller, and nothing else.
   bool polled_known = false;
   bool polls_one = false;  ///< with always the same call
   std::vector<ProbeSnapshot> probes;
@@ -71,7 +71,7 @@ struct ThreadSnapshot {
   double cpu_seconds = 0;               ///< that the thread has used; 0 if that is not known
 };
 
-/// As CommunicatorRecord; not free, but perhaps freed.
+/// The content of a CommunicatorRecord that is in use, or freed but not reused.
 struct CommunicatorSnapshot {
   std::uint32_t index = 0;
   std::uint64_t uid = 0;
@@ -90,21 +90,21 @@ struct CommunicatorSnapshot {
   std::uint32_t side = 0;
 };
 
-/// As EpochRecord.
+/// The content of an EpochRecord.
 struct EpochSnapshot {
   std::uint32_t window = no_index;  ///< index in the communicators
   std::int32_t rank = no_rank;      ///< in MPI_COMM_WORLD
   std::uint32_t posts = 0, starts = 0, completes = 0;
 };
 
-/// As AmountsRecord.
+/// The content of an AmountsRecord.
 struct AmountsSnapshot {
   std::uint32_t communicator = no_index;
   std::uint32_t ordinal = 0;
   std::vector<std::uint32_t> sent, received;
 };
 
-/// As RequestRecord.
+/// The content of a RequestRecord.
 struct RequestSnapshot {
   std::uint64_t key = 0;
   std::uint64_t posted = 0;
@@ -125,7 +125,7 @@ struct FrameSnapshot {
   std::uint32_t module = no_index;
 };
 
-/// As SiteRecord.
+/// The content of a SiteRecord.
 struct SiteSnapshot {
   std::uint64_t address = 0;
   std::uint32_t module = no_index;
@@ -146,7 +146,7 @@ struct ModuleSnapshot {
   std::string path;                    ///< begins with '/' unless its beginning did not fit
 };
 
-/// As PeerRecord.
+/// The content of a PeerRecord.
 struct PeerSnapshot {
   std::uint32_t communicator = no_index;  ///< no_index: `rank` is in MPI_COMM_WORLD
   std::uint32_t rank = 0;
@@ -156,7 +156,7 @@ struct PeerSnapshot {
   std::uint64_t received_bytes = 0;
 };
 
-/// As MessageRecord. Times are in ticks.
+/// The content of a MessageRecord. Times are in ticks.
 struct MessageSnapshot {
   std::uint32_t communicator = no_index;  ///< no_index: `peer` is in MPI_COMM_WORLD
   std::uint32_t peer = 0;
@@ -170,10 +170,10 @@ struct MessageSnapshot {
 
 /// A process that is outside MPI for so long is looked at more closely.
 constexpr double quiet_seconds = 2;
-/// The same of a call in which other threads of the process are looked at.
+/// The same for a call in which other threads of the process are looked at.
 constexpr double help_seconds = 0.5;
 
-/// As EndNote; an MPI error only if its thread is still in the call.
+/// The content of an EndNote; an MPI error only if its thread is still in the call.
 struct EndSnapshot {
   EndKind kind = EndKind::mpi_error;
   std::uint64_t at = 0;  ///< ticks
@@ -264,7 +264,7 @@ struct RankSnapshot {
         ticks >= anchor_ticks ? static_cast<double>(ticks - anchor_ticks) : -static_cast<double>(anchor_ticks - ticks);
     return 1e-9 * static_cast<double>(anchor_realtime) + after / ticks_per_second;
   }
-  /// From ticks of this record to the time when it was read; 0 if that is in the future or not known.
+  /// Seconds from `ticks` of this record to the time when it was read; 0 if that is in the future or not known.
   double seconds_since(std::uint64_t ticks) const noexcept {
     return ticks > 1 && read_at > ticks ? static_cast<double>(read_at - ticks) / ticks_per_second : 0;
   }

@@ -33,7 +33,7 @@ void add_to_variants(std::vector<CollectiveMismatch::Variant>& variants, const C
 /// The variant of most ranks first.
 void sort_variants(std::vector<CollectiveMismatch::Variant>& variants);
 
-/// Its variants differ in their arguments only.
+/// True if all variants of a mismatch call the same function, and differ in their arguments only.
 bool is_one_function(const CollectiveMismatch& mismatch);
 
 /// "rank 1 sends 8 B to rank 2, which expects 16 B".

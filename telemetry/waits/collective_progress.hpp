@@ -17,7 +17,7 @@ class CollectiveProgress {
   /// `members` must outlive this.
   explicit CollectiveProgress(const Members& members) : members_(members) {}
 
-  /// As Members::seen().
+  /// The members of a communicator that have a record; see Members::seen().
   const std::vector<Members::Member>& members(const CommunicatorSnapshot& communicator);
 
   struct Call {

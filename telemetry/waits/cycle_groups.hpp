@@ -11,7 +11,7 @@ namespace bestride::inline telemetry {
 /// Ranks that wait for each other.
 struct CycleGroup {
   std::vector<std::int32_t> ranks;  ///< ascending
-  /// It waits for no other group: what holds it up is in the group.
+  /// The group waits for no other group: what holds it up is in the group itself.
   bool final = true;
 };
 

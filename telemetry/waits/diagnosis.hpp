@@ -51,7 +51,7 @@ class Buckets {
   std::vector<Value> values_;
 };
 
-/// For each rank, the ranks that wait for it.
+/// The ranks that wait for each rank.
 class Waiters {
  public:
   /// `graph` must outlive this.
@@ -74,7 +74,7 @@ class Waiters {
 
  private:
   static constexpr std::size_t no_bucket = ~std::size_t{0};
-  /// Of a rank in `sets_of_`; no_bucket if no set contains it.
+  /// The index of a rank in `sets_of_`; no_bucket if no set contains it.
   std::size_t bucket(std::int32_t rank) const noexcept;
 
   const WaitGraph& graph_;

@@ -49,7 +49,8 @@ class MessageNumbers {
   bool is_later(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer) {
     return ahead(rank, message, peer).value_or(0) > 0;
   }
-  /// The same if `peer` is in blocking calls with so many operations that match, which were not counted yet.
+  /// What is_later() says if `peer` is in blocking calls with `operations` operations that match and were not counted
+  /// yet.
   bool is_later_than_calls(const RankSnapshot& rank, const NumberedMessage& message, const RankSnapshot& peer,
                            std::int64_t operations);
 
@@ -86,11 +87,11 @@ class MessageNumbers {
   const SentTo* sent_to();
   std::int64_t from_any_source(const RankSnapshot& rank, const RankSnapshot& peer);
   const std::vector<Posted>& posted_by(const RankSnapshot& rank);
-  /// Of sends, by the receives that are remembered and match.
+  /// How many sends the receives that are remembered match: by the sender's name, from any source, either, or none.
   struct Wanted {
     std::int64_t by_name = 0, from_any = 0, either = 0, unwanted = 0;
   };
-  /// Of those to `receiver` in the last `calls` calls of `sender`.
+  /// Counts this for the sends to `receiver` in the last `calls` calls of `sender`.
   Wanted sends_wanted(const RankSnapshot& sender, const RankSnapshot& receiver, std::size_t calls);
 
   const Members& job_;

@@ -35,14 +35,14 @@ void each_message(const RequestSnapshot& request, Visit visit) {
   if (kind == CallKind::send || kind == CallKind::receive)
     visit(Message{kind, request.function, request.communicator, request.peer, request.tag, request.bytes});
 }
-/// For those that it probes in turn.
+/// Calls visit(message) for the messages that a thread probes in turn.
 template <class Visit>
 void each_polled_probe(const ThreadSnapshot& thread, Visit visit) {
   if (thread.polling)
     for (const ProbeSnapshot& probe : thread.probes)
       visit(Message{CallKind::receive, probe.function, probe.communicator, probe.peer, probe.tag, 0});
 }
-/// For those that a rank is in, or that it probes in turn.
+/// Calls visit(message) for the messages of the calls that a rank is in, or that it probes in turn.
 template <class Visit>
 void each_current_message(const RankSnapshot& rank, Visit visit) {
   for (const ThreadSnapshot& thread : rank.threads) {
@@ -50,7 +50,7 @@ void each_current_message(const RankSnapshot& rank, Visit visit) {
     each_polled_probe(thread, visit);
   }
 }
-/// For those that a rank is in or has posted, or that it probes in turn.
+/// Calls visit(message) for the messages of the calls that a rank is in, that it has posted, or that it probes in turn.
 template <class Visit>
 void each_posted_message(const RankSnapshot& rank, Visit visit) {
   each_current_message(rank, visit);

@@ -123,7 +123,7 @@ struct WaitGraph {
 
   /// Null if there is no record of it.
   const RankWaits* find(std::int32_t rank) const noexcept;
-  /// Of an element of `ranks`.
+  /// The index of an element of `ranks`.
   std::size_t position(const RankWaits& waits) const noexcept {
     return static_cast<std::size_t>(&waits - ranks.data());
   }

@@ -5,9 +5,9 @@
 
 namespace bestride::inline perfmodel {
 
-/// Before MPI_Init: binds this process, rank 0 or 1 of a job of two ranks on one host, to one of two processors at this
-/// near distance; both ranks choose the same pair. False: the processors that the job may use have no such pair. An
-/// error says why the process can't be bound.
+/// Binds this process, rank 0 or 1 of a job of two ranks on one host, to one of two processors at this near distance;
+/// both ranks choose the same pair. Called before MPI_Init. False: the processors that the job may use have no such
+/// pair. An error says why the process can't be bound.
 Result<bool> bind_at(Distance near);
 
 }  // namespace bestride::inline perfmodel

@@ -37,7 +37,8 @@ struct Series {
   Engine engine = Engine::kernel;
   Leaf leaf = Leaf::eight;
 };
-/// In the order in which they are interleaved. Empty for contiguous points.
+/// The quantities that are measured at a point, in the order in which they are interleaved. Empty for contiguous
+/// points.
 std::vector<Series> series_at(const Point& point);
 
 /// Bytes from the start of the first to the end of the last measured block.

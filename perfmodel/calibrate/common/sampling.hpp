@@ -22,8 +22,8 @@ struct SamplePlan {
   std::int32_t rounds = 5;  ///< samples in a batch
 };
 
-/// For a call of about `seconds` seconds: samples of at least 20 us; batches of at most `limit` seconds, but at least
-/// five rounds.
+/// The plan for a call that takes about `seconds` seconds: samples of at least 20 us; batches of at most `limit`
+/// seconds, but at least five rounds.
 inline SamplePlan plan_samples(double seconds, double limit) {
   SamplePlan plan;
   plan.turns = static_cast<std::int32_t>(std::clamp(20e-6 / std::max(seconds, 1e-9), 1.0, 2000.0));

@@ -18,7 +18,8 @@ class Arena {
   Arena() = default;
   Arena(const Arena&) = delete;
   ~Arena();
-  /// At least `bytes` bytes at a page boundary, every page touched. Invalidates the memory that it returned before.
+  /// Memory of at least `bytes` bytes at a page boundary, every page touched. Invalidates the memory that it returned
+  /// before.
   char* at_least(std::size_t bytes);
 
  private:
@@ -32,7 +33,8 @@ class Arena {
 /// fast in a stencil code.
 class Rotation {
  public:
-  /// At least `bytes` bytes for each area. The areas span `span` bytes of `arena`, or one area if that is larger.
+  /// Makes areas of at least `bytes` bytes each. They span `span` bytes of `arena`; if `bytes` is larger, there is one
+  /// area.
   Rotation(Arena& arena, std::size_t bytes);
   char* next() noexcept { return base_ + (turn_++ % places_) * step_; }
 
