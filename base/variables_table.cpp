@@ -22,8 +22,7 @@ constexpr Variable table[] = {
      "else a shell command that gets the verdict as JSON on its stdin"},
     {"BESTRIDE_WATCH", text, "", "",
      "1: on each host an agent watches the ranks there, and writes a file if one crashes or hangs; 'bestride run "
-     "--watch' "
-     "sets it to its own addresses"},
+     "--watch' sets it to its own addresses"},
     {"BESTRIDE_WATCH_KEY", text, "", "", "set by 'bestride run --watch': the keys of its connections to the agents",
      true},
     {"BESTRIDE_WATCHER", text, "", "", "set by 'bestride run --watch' for the ranks: the process that watches the job",
@@ -54,8 +53,7 @@ constexpr Variable table[] = {
     {"BESTRIDE_CONTIGUOUS", choice, "auto", "auto|forward|near|respell",
      "near: contiguous messages between ranks bound near each other use an equivalent datatype where calibration "
      "measured that it is faster; auto: as near, but not in a virtual machine, whose processors may move; respell: "
-     "also "
-     "between others, which may be slower; forward: never"},
+     "also between others, which may be slower; forward: never"},
     {"BESTRIDE_ALL_RANKS", choice, "auto", "0|1|auto",
      "auto: Bestride's own collectives, on one node and over several, if the launcher can tell that every rank has "
      "the preload library; 1: every rank has it, which is checked if the launcher can tell; 0: never"},
@@ -69,7 +67,7 @@ constexpr Variable table[] = {
      "so nonblocking collectives are left to the MPI library"},
     {"BESTRIDE_YIELD", choice, "auto", "auto|on|off",
      "whether a rank that waits in an MPI call yields its processor, under MPICH over UCX; auto: if the host has more "
-     "ranks than processors that they may use; on: also for other reasons, such as two jobs on one host"},
+     "ranks than processors that they may use; on: always (for example, if two jobs share the host)"},
     {"BESTRIDE_CACHE_BYTES", size, "1G", "",
      "memory per node for results of past allgathers, so that repeated ones send nothing over the network; at most a "
      "sixteenth of the node's memory; 0: no results are kept"},
@@ -89,8 +87,8 @@ constexpr Variable table[] = {
      "NICs of which each local rank uses one, such as eth0,eth1; profile: those that calibration measured to be "
      "faster; auto: the fastest equal ones; off"},
     {"BESTRIDE_COLLECTIVES", choice, "auto", "auto|library|hierarchical",
-     "collectives over several nodes: auto: as predicted; library: all left to MPI; hierarchical: wherever possible "
-     "(for tests and measurements)"},
+     "collectives between nodes and within one: auto: as predicted; library: all left to MPI; hierarchical: Bestride's "
+     "own wherever possible (for tests and measurements)"},
     {"BESTRIDE_GPU", choice, "auto", "auto|off",
      "off: device memory is left to MPI; auto: handled as soon as the application uses CUDA"},
     {"BESTRIDE_GPU_AWARE", choice, "auto", "auto|yes|no",

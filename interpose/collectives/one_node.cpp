@@ -96,7 +96,7 @@ OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, 
       choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always, all->settings.one_node);
   if (choice == OneNodeChoice::library) return nullptr;
   OneNode* const node = prepared(entry, bytes);
-  // A part of a slot must have room for an element.
+  // A rank's part of a slot holds whole elements, so a longer element can't be reduced here.
   if (node && what == Collective::reduce_scatter && element > node->part_bytes()) return nullptr;
   if (!node || choice == OneNodeChoice::shared_memory) return node;
   AskingInterval& asking = entry.collectives.asking[static_cast<std::size_t>(what)];
