@@ -97,6 +97,19 @@ class Rules(unittest.TestCase):
         self.write("base/a.cpp", SPDX + "\n" * 600)
         self.expect("more than 600 lines")
 
+    def test_budgets(self):
+        limits = house_test.MOST_SOURCE_LINES, house_test.MOST_VARIABLES
+        self.addCleanup(lambda: (setattr(house_test, "MOST_SOURCE_LINES", limits[0]), setattr(house_test, "MOST_VARIABLES", limits[1])))
+        house_test.MOST_SOURCE_LINES, house_test.MOST_VARIABLES = 3, 1
+        self.write("base/a.cpp", SPDX + "\n\n")
+        self.write("base/a_test.cpp", SPDX + "\n" * 9)
+        self.write("tests/b.cpp", SPDX + "\n" * 9)
+        self.write("docs/variables.md", "| `BESTRIDE_A` |\n")
+        self.expect()
+        self.write("base/b.cpp", SPDX)
+        self.write("docs/variables.md", "| `BESTRIDE_A` |\n| `BESTRIDE_B` |\n")
+        self.expect("4 lines of source, more than 3", "2 variables, more than 1")
+
     def test_markers(self):
         self.write("docs/a.md", "a line\nTO" + "DO: more\n")
         self.expect("docs/a.md:2: a marker")
