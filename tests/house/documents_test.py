@@ -4,11 +4,12 @@
 
 The pages are README.md, CONTRIBUTING.md, docs/ and the README.md of every folder. Each span in back quotes is split into words:
 a path is in the tree, an option and an identifier occur in the sources, a variable and its value are in
-base/variables_table.cpp. The commands and options of `bestride` are checked in code blocks, too, and so are links between pages.
-That a name occurs in the sources does not show that the sentence about it is true.
+base/variables_table.cpp. Commands and options of `bestride` are checked in code blocks, too, and so are links between pages and
+the messages in docs/troubleshooting.md. That a name occurs in the sources does not show that the sentence about it is true.
 """
 import fnmatch
 import os
+import pathlib
 import re
 import sys
 
@@ -18,15 +19,16 @@ EXCEPTIONS = {
     r"-|->|\.def|_block|_REDUCTION|_UNSUPPORTED|\.\.\._SIZES": "abbreviations",
     r"(\.\.\.|\.)/(your_program|program|libbestride\.so)|Directory|solver\+0x1a2b|pipe_read": "examples of a user's program and of output",
     r"mpif?\.h|MPIX_(Stream)?|atomic_rmw_gacc|errors/coll/\*length|t_pread|i?allgatherv_intra_(sched_)?ring\.c": "MPI libraries and their tests",
-    r"BESTRIDE_EVERYWHERE|BESTRIDE_RAILS": "former names, in bench/results",
-    r"bed_mpiexec": "a file that the reader of bench/README.md writes",
+    r"BESTRIDE_EVERYWHERE|BESTRIDE_RAILS|bed_mpiexec": "bench/README.md: former names, in bench/results; a file that the reader writes",
     r"ucp_dt_destroy|cuIpcOpenMemHandle|CUDA_VISIBLE_DEVICES": "functions and variables of UCX and CUDA",
     r"-DCMAKE_.*|\.dynsym|dlvsym|LD_DEBUG=reloc|-pg|-N|-rl": "the linker, the compiler and other tools",
 }
+OTHERS_MESSAGES = ("Directory does not exist", "does not come first in initial library list", "built-in, for any MPI library")
 AT_RUN_TIME = r"[/~$]|bestride-|\*\.|<|build/|bin/|lib(64)?/|libexec/|share/"  # beginnings of paths that are made or installed
 PAGES = r"(README|CONTRIBUTING)\.md|docs/.*\.md|.*/README\.md"
 FILE = r".*\.(cpp|hpp|h|c|cu|py|sh|md|tsv|def|in|json|cmake|txt|html|env|supp|f90|F90)"
 TEXT = re.compile(FILE + r"|.*/(scripts/[\w-]+|\.[\w-]+)")
+NO_SOURCE = re.compile(r".*\.(md|json)$|tests/house/")  # what they name need not exist
 
 
 def tree_of(root):
@@ -37,8 +39,7 @@ def tree_of(root):
 
 
 def read(root, path):
-    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
-        return file.read()
+    return pathlib.Path(root, path).read_text(encoding="utf-8", errors="replace")
 
 
 class Sources:
@@ -47,12 +48,10 @@ class Sources:
     def __init__(self, root):
         files = list(tree_of(root))
         self.pages = {path: read(root, path) for path in sorted(files) if re.fullmatch(PAGES, path)}
-        self.paths = set(files)
-        for path in files:
-            while path := os.path.dirname(path):
-                self.paths.add(path)
-        text = {path: read(root, path) for path in files if TEXT.fullmatch("/" + path) and not path.endswith((".md", ".json"))}
+        self.paths = set(files) | {str(folder) for path in files for folder in pathlib.PurePath(path).parents}
+        text = {path: read(root, path) for path in files if TEXT.fullmatch("/" + path) and not NO_SOURCE.match(path)}
         every = "\n".join(text.values())
+        self.text = re.sub(r'"\s*\n\s*"', "", every)  # adjacent string literals as one
         self.words = set(re.findall(r"\w+", every)) | {os.path.basename(path).split(".")[0] for path in files}
         self.options = set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", every))
         rows = re.findall(r'\{"(BESTRIDE_\w+)", (\w+), "[^"]*",\s*"([^"]*)"', text["base/variables_table.cpp"])
@@ -106,14 +105,24 @@ def wrong_commands(code, sources):
                     if option not in sources.commands[name])
 
 
+def missing_messages(span, sources):
+    """The parts of a message between its variable parts (..., N, numbers, quoted words) that no source has."""
+    is_command = re.match(r"bestride |-|env |[./]|pip |srun |docker |mpiexec ", span)
+    parts = (part.strip(" :;,.()") for part in re.split(r"\.\.\.|<[^>]*>|\bN\b|\d+|'[^']*'", span) if not is_command)
+    return [part for part in parts if " " in part and part not in sources.text and not part.endswith(OTHERS_MESSAGES)]
+
+
 def missing_in(page, text, sources):
     """Yields (line number, what is missing) for one page."""
     prose = re.sub(r"^```.*?^```|^    [^\n]*", lambda code: "\n" * code.group().count("\n"), text, flags=re.M | re.S)
     for span in re.finditer(r"`([^`]+)`", prose) if page not in OTHER_SOFTWARE else ():
         line = prose.count("\n", 0, span.start()) + 1
         words = [word for words in unfold(span.group(1)) for word in re.findall(r"[^\s()\[\],;|'\"]+", words)]
+        text_of_span = " ".join(span.group(1).split())
         yield from ((line, word) for word in words if not sources.has(word.rstrip(".:!?+")))
-        yield from ((line, wrong) for wrong in wrong_commands(" ".join(span.group(1).split()), sources))
+        yield from ((line, wrong) for wrong in wrong_commands(text_of_span, sources))
+        if page == "docs/troubleshooting.md":
+            yield from ((line, f"message '{part}'") for part in missing_messages(text_of_span, sources))
     for line, code in enumerate(text.splitlines(), 1):
         if code.startswith("    "):
             yield from ((line, wrong) for wrong in wrong_commands(code.strip(), sources))
