@@ -42,10 +42,10 @@ struct Limits {
   double stopped = 1;           ///< a process that a signal or a debugger has stopped
   double certain = 1;           ///< deadlock, mismatch: can't end by itself
   double computation = 4;       ///< a rank outside MPI for which most others wait, and which is blocked
-  double working = 60;          ///< the same if it computes, sleeps for a time, or moves data: this may be its work;
+  double working = 60;          ///< such a rank that computes, sleeps for a time, or moves data: this may be its work;
                                 ///< or if no rank does anything and none waits for another one
-  double few_waiting = 20;      ///< the same if fewer ranks wait than are waited for, or any one of several would do
-  double uninterruptible = 30;  ///< the same if it waits in the kernel for a device or a file system
+  double few_waiting = 20;      ///< such a rank if fewer ranks wait than are waited for, or any one of several would do
+  double uninterruptible = 30;  ///< such a rank that waits in the kernel for a device or a file system
   double communication = 10;    ///< all ranks are in their calls
   double starvation = 4;        ///< the ranks that are waited for make other calls: no fault before `working`
   double unheard = 5;           ///< an agent on another host does not answer

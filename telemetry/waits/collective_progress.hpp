@@ -22,7 +22,7 @@ class CollectiveProgress {
 
   struct Call {
     RankSet missing;                               ///< in MPI_COMM_WORLD: surely not begun
-    std::vector<Members::Member> missing_members;  ///< the same
+    std::vector<Members::Member> missing_members;  ///< the same ranks, as members
     std::int32_t unseen = 0;                       ///< members that may not have begun: without a record, or not known
   };
   /// The collective call `ordinal` of a communicator.
