@@ -82,7 +82,7 @@ constexpr Variable table[] = {
      "them to it"},
     {"BESTRIDE_QUANTIZE", choice, "off", "off|int8|int4",
      "large allgathers and sums of floating-point numbers between nodes are approximate; int8: codes of 8 bits; int4: "
-     "codes of 4 bits for sums, of 8 bits otherwise (docs/quantised.md)"},
+     "codes of 4 bits for sums, of 8 bits otherwise (docs/quantized.md)"},
     {"BESTRIDE_NICS", text, "profile", "",
      "NICs of which each local rank uses one, such as eth0,eth1; profile: those that calibration measured to be "
      "faster; auto: the fastest equal ones; off"},
@@ -101,7 +101,7 @@ constexpr Variable table[] = {
      "repeated work on the GPU as CUDA graphs: auto: if that was measured to be faster; always, never: for tests and "
      "measurements"},
     {"BESTRIDE_GPU_ORDER", choice, "none", "none|default_stream",
-     "default_stream: packing waits on the device for the CUDA default stream; for programs that do not synchronise "
+     "default_stream: packing waits on the device for the CUDA default stream; for programs that do not synchronize "
      "before MPI calls"},
     {"BESTRIDE_GPU_LIMIT", size, "2G", "",
      "page-locked host memory, and device memory, that messages in flight may use, per CUDA context"},

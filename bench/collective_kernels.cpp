@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deltas, hashes and quantised numbers, which collectives may use in place of plain bytes, with memcpy and memcmp of
+// Deltas, hashes and quantized numbers, which collectives may use in place of plain bytes, with memcpy and memcmp of
 // the same content as the limit. The content has 64 MiB, so that all of it comes from memory; bytes per second refer to
 // the plain content. Only ratios within one run are meaningful:
 //   bench_collective_kernels --benchmark_enable_random_interleaving=true --benchmark_repetitions=5
@@ -12,7 +12,7 @@
 
 #include "kernels/delta/delta.hpp"
 #include "kernels/hash.hpp"
-#include "kernels/quantise/quantise.hpp"
+#include "kernels/quantize/quantize.hpp"
 
 namespace {
 
@@ -106,21 +106,21 @@ void run_apply(benchmark::State& state, const Change& change, Isa isa) {
   finish(state);
 }
 
-enum class CoderOperation { quantise, dequantise, add };
+enum class CoderOperation { quantize, dequantize, add };
 
-void run_quantised(benchmark::State& state, CoderOperation operation, NumberFormat format, CodeBits bits, Isa isa) {
+void run_quantized(benchmark::State& state, CoderOperation operation, NumberFormat format, CodeBits bits, Isa isa) {
   const std::int64_t count = size / number_bytes(format);
-  Content codes(static_cast<std::size_t>(quantised_bytes(count, format, bits)));
+  Content codes(static_cast<std::size_t>(quantized_bytes(count, format, bits)));
   const Content source = numbers_of(format);
   Content numbers = source;
-  quantise(source.data(), format, count, bits, codes.data());
+  quantize(source.data(), format, count, bits, codes.data());
   for (auto _ : state) {
-    if (operation == CoderOperation::quantise)
-      quantise(source.data(), format, count, bits, codes.data(), isa);
-    else if (operation == CoderOperation::dequantise)
-      dequantise(codes.data(), bits, count, format, numbers.data(), isa);
+    if (operation == CoderOperation::quantize)
+      quantize(source.data(), format, count, bits, codes.data(), isa);
+    else if (operation == CoderOperation::dequantize)
+      dequantize(codes.data(), bits, count, format, numbers.data(), isa);
     else
-      dequantise_add(codes.data(), bits, count, reinterpret_cast<float*>(numbers.data()), isa);
+      dequantize_add(codes.data(), bits, count, reinterpret_cast<float*>(numbers.data()), isa);
   }
   finish(state);
 }
@@ -134,7 +134,7 @@ void register_all(Isa isa) {
                                  [=](benchmark::State& state) { run_apply(state, change, isa); });
   }
   constexpr const char* formats[] = {"float32", "float64", "float16", "bfloat16"};
-  for (const CoderOperation operation : {CoderOperation::quantise, CoderOperation::dequantise, CoderOperation::add})
+  for (const CoderOperation operation : {CoderOperation::quantize, CoderOperation::dequantize, CoderOperation::add})
     for (int format = 0; format < 4; ++format)
       for (const CodeBits bits : {CodeBits::int4, CodeBits::int8}) {
         if (operation == CoderOperation::add && format != 0) continue;
@@ -142,7 +142,7 @@ void register_all(Isa isa) {
         const std::string start = std::string(operations[static_cast<int>(operation)]) + formats[format] +
                                   (bits == CodeBits::int4 ? "/int4" : "/int8");
         benchmark::RegisterBenchmark((start + end).c_str(), [=](benchmark::State& state) {
-          run_quantised(state, operation, static_cast<NumberFormat>(format), bits, isa);
+          run_quantized(state, operation, static_cast<NumberFormat>(format), bits, isa);
         });
       }
 }

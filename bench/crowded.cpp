@@ -18,7 +18,7 @@ int rank = 0, size = 0;
 
 std::vector<char> out[2], in[2];
 
-void neighbours(int bytes) {
+void neighbors(int bytes) {
   const int left = (rank + size - 1) % size, right = (rank + 1) % size;
   MPI_Request requests[4];
   MPI_Irecv(in[0].data(), bytes, MPI_BYTE, left, 0, MPI_COMM_WORLD, &requests[0]);
@@ -74,18 +74,12 @@ int main(int argc, char** argv) {
     double compute;
   };
   const Pattern patterns[] = {
-      {"neighbours", neighbours, 1024, 0},
-      {"neighbours", neighbours, 65536, 0},
-      {"neighbours", neighbours, 1024, 5e-4},
-      {"neighbours", neighbours, 65536, 5e-4},
-      {"neighbours", neighbours, 65536, 5e-3},
-      {"token", token, 1024, 0},
-      {"tasks", tasks, 1024, 5e-4},
-      {"barrier", barrier, 0, 0},
-      {"barrier", barrier, 0, 5e-4},
-      {"allreduce", allreduce, 8, 0},
-      {"allreduce", allreduce, 65536, 0},
-      {"allreduce", allreduce, 8, 5e-4},
+      {"neighbours", neighbors, 1024, 0},     {"neighbours", neighbors, 65536, 0},
+      {"neighbours", neighbors, 1024, 5e-4},  {"neighbours", neighbors, 65536, 5e-4},
+      {"neighbours", neighbors, 65536, 5e-3}, {"token", token, 1024, 0},
+      {"tasks", tasks, 1024, 5e-4},           {"barrier", barrier, 0, 0},
+      {"barrier", barrier, 0, 5e-4},          {"allreduce", allreduce, 8, 0},
+      {"allreduce", allreduce, 65536, 0},     {"allreduce", allreduce, 8, 5e-4},
       {"duplicate", duplicate, 0, 0},
   };
   for (std::vector<char>* buffer : {&out[0], &out[1], &in[0], &in[1]}) buffer->assign(65536, 0);

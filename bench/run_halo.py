@@ -58,7 +58,7 @@ def rows_of(rounds):
 
 
 def print_table(rows, runs):
-    print("halo exchange, 2 ranks of 128 x 128 x 128 cells, 26 neighbours; median exchange time in us, slower rank\n")
+    print("halo exchange, 2 ranks of 128 x 128 x 128 cells, 26 neighbors; median exchange time in us, slower rank\n")
     print(f"{'case':42} {'MPICH':>10} {'Bestride':>10} {'faster':>8}   halo cells checked")
     for row in rows:
         print(f"{row['case']:42} {row['mpich_us']:10.1f} {row['bestride_us']:10.1f} "

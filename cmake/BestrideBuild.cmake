@@ -24,7 +24,7 @@ function(bestride_unity)
   endif()
 endfunction()
 
-# bestride_compile_quickly(<target>...): reduces optimisation for targets that take long to compile and whose speed does not matter.
+# bestride_compile_quickly(<target>...): reduces optimization for targets that take long to compile and whose speed does not matter.
 function(bestride_compile_quickly)
   foreach(target ${ARGV})
     target_compile_options(${target} PRIVATE $<IF:$<BOOL:${BESTRIDE_SANITIZE}>,-O0,-O1>)
@@ -42,7 +42,7 @@ function(bestride_room name)
   endforeach()
 endfunction()
 
-# The targets that scripts/test builds for the tests labelled unit or sanitize. The functions here and in BestrideMpi.cmake add the programs
+# The targets that scripts/test builds for the tests labeled unit or sanitize. The functions here and in BestrideMpi.cmake add the programs
 # of the tests that they create; other tests must add theirs. If a program is missing, its test fails.
 add_custom_target(sanitized_tests)
 function(bestride_sanitized)
@@ -66,7 +66,7 @@ function(bestride_say_what_is_left_out)
   endif()
 endfunction()
 
-# Optimised less, because compiling takes longer than the tests. -Warray-bounds: false positives of GCC 12 on std::string, which precompiled
+# Optimized less, because compiling takes longer than the tests. -Warray-bounds: false positives of GCC 12 on std::string, which precompiled
 # headers no longer hide.
 function(bestride_unit_test_options target)
   target_compile_options(${target} PRIVATE $<IF:$<BOOL:${BESTRIDE_SANITIZE}>,-O0,$<$<CONFIG:Release>:-O1>> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds;-fpch-preprocess>)

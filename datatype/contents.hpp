@@ -46,7 +46,7 @@ class TypeContents {
   std::vector<MPI_Datatype> types_;
 };
 
-/// Predefined types, and the types that the Fortran parametrised constructors return. They may be neither decoded nor
+/// Predefined types, and the types that the Fortran parametrized constructors return. They may be neither decoded nor
 /// freed.
 bool is_leaf_combiner(int combiner) noexcept;
 

@@ -8,7 +8,7 @@
 // datatype was constructed (how loops are nested or blocks are split). Plans, kernels and model entries made for one
 // datatype therefore serve all equivalent ones. Alternative considered: interning by structure after rewriting to a
 // normal form. Normal forms of type trees are NP-hard in general (Gropp, Hoefler, Thakur, Traff, EuroMPI'11), so a
-// practical rewriting does not recognise all equivalent types.
+// practical rewriting does not recognize all equivalent types.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -34,7 +34,7 @@ struct Item {
   NodePtr node;
 };
 
-/// A part of a layout. Every node is normalised: its first packed byte is at offset 0. All byte counts are > 0.
+/// A part of a layout. Every node is normalized: its first packed byte is at offset 0. All byte counts are > 0.
 struct Node {
   enum class Kind : std::uint8_t {
     block,  ///< `size` contiguous bytes

@@ -20,7 +20,7 @@ inline bool product(std::int64_t x, std::int64_t y, std::int64_t* out) noexcept 
   return !__builtin_mul_overflow(x, y, out) && *out >= -offset_limit && *out <= offset_limit;
 }
 
-// Each returns nullptr on overflow. The parts must be normalised (first packed byte at 0) and not empty.
+// Each returns nullptr on overflow. The parts must be normalized (first packed byte at 0) and not empty.
 NodePtr block_node(std::int64_t length);
 NodePtr loop_node(NodePtr body, std::int64_t count, std::int64_t stride);
 NodePtr sequence_node(std::vector<Item> items);

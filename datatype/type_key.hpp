@@ -18,7 +18,7 @@ class TypeKey {
   static constexpr std::size_t most_words = 64;
   static constexpr int most_levels = 8;
 
-  TypeKey() noexcept {}  // does not initialise the words
+  TypeKey() noexcept {}  // does not initialize the words
   /// nullopt: more than `most_words` arguments or `most_levels` nested constructors, or an MPI call that failed. Makes
   /// only local MPI calls, and frees every handle that it obtains. `*arguments`, if there is no key: how many arguments
   /// were found, at least 1.

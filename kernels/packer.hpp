@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Packer: a Layout compiled into a short program of specialised copy kernels, for host memory.
+// Packer: a Layout compiled into a short program of specialized copy kernels, for host memory.
 //
 // Works at any alignment. Reads no byte outside [low, high) of the layout. Unpacking writes exactly the layout's bytes:
 // a gap byte is never written, not even with its own value, because another thread may own it. Thread-safe after

@@ -5,7 +5,7 @@
 // MPICH over TCP uses only one NIC of a host. So each rank is assigned a NIC before the MPI library starts: local rank
 // l uses rail l mod rails. The rule depends on l alone and is the same on every host, because local rank l exchanges
 // its slices with the local ranks l of other hosts, which must be on the same rail. Alternative considered: l * rails /
-// local_ranks, which assigns neighbouring cores to one NIC (a near one if ranks are bound in order), but puts the same
+// local_ranks, which assigns neighboring cores to one NIC (a near one if ranks are bound in order), but puts the same
 // l on different rails if hosts have unequal numbers of ranks.
 #include <cstddef>
 #include <span>

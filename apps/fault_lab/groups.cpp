@@ -31,7 +31,7 @@ class Halves {
   MPI_Comm mine = MPI_COMM_NULL, both = MPI_COMM_NULL;
 };
 
-/// The rank that broadcasts. The rank of the fault is the root, its neighbour, or in the other half.
+/// The rank that broadcasts. The rank of the fault is the root, its neighbor, or in the other half.
 int root_of(const Job& job, const Halves& halves) {
   const int rank = job.plan.rank;
   const bool lower = halves.in_lower(rank);

@@ -10,9 +10,9 @@ constexpr int wrong_tag = 99;
 }  // namespace
 
 void halo(Job& job) {
-  int neighbour[directions];
-  MPI_Cart_shift(job.cart, 0, 1, &neighbour[0], &neighbour[1]);
-  MPI_Cart_shift(job.cart, 1, 1, &neighbour[2], &neighbour[3]);
+  int neighbor[directions];
+  MPI_Cart_shift(job.cart, 0, 1, &neighbor[0], &neighbor[1]);
+  MPI_Cart_shift(job.cart, 1, 1, &neighbor[2], &neighbor[3]);
   const int count = int(job.words());
   Words sent[directions], received[directions];
   std::vector<MPI_Request> requests;
@@ -21,20 +21,20 @@ void halo(Job& job) {
   for (int d = 0; d < directions; ++d) {
     received[d].resize(job.words());
     if (leaves_out_receive && d == 0) continue;
-    MPI_Irecv(received[d].data(), count, MPI_UINT64_T, neighbour[d], d ^ 1, job.cart, add());
+    MPI_Irecv(received[d].data(), count, MPI_UINT64_T, neighbor[d], d ^ 1, job.cart, add());
   }
   const bool synchronous = job.now(Kind::missing_receive);
   for (int d = 0; d < directions; ++d) {
     sent[d] = job.message(job.rank, d, job.words());
     const int tag = d == 0 && job.trigger(Kind::tag_mismatch) ? wrong_tag : d;
     if (synchronous)
-      MPI_Issend(sent[d].data(), count, MPI_UINT64_T, neighbour[d], tag, job.cart, add());
+      MPI_Issend(sent[d].data(), count, MPI_UINT64_T, neighbor[d], tag, job.cart, add());
     else
-      MPI_Isend(sent[d].data(), count, MPI_UINT64_T, neighbour[d], tag, job.cart, add());
+      MPI_Isend(sent[d].data(), count, MPI_UINT64_T, neighbor[d], tag, job.cart, add());
   }
   job.wait_all(requests);
   for (int d = leaves_out_receive ? 1 : 0; d < directions; ++d)
-    job.check("a halo", received[d].data(), job.message(neighbour[d], d ^ 1, job.words()));
+    job.check("a halo", received[d].data(), job.message(neighbor[d], d ^ 1, job.words()));
 }
 
 }  // namespace fault_lab

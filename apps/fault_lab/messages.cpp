@@ -18,8 +18,8 @@ class Exchange {
       : job(all),
         fault_kind(fault),
         culprit(all.plan.rank),
-        next(neighbour(1)),
-        previous(neighbour(-1)),
+        next(neighbor(1)),
+        previous(neighbor(-1)),
         after_culprit((culprit + 1) % job.ranks),
         second_after_culprit((culprit + 2) % job.ranks),
         count(int(all.words())),
@@ -33,7 +33,7 @@ class Exchange {
     return false;
   }
 
-  int neighbour(int distance) const { return (job.rank + distance + job.ranks) % job.ranks; }
+  int neighbor(int distance) const { return (job.rank + distance + job.ranks) % job.ranks; }
   void send_to(int to, int tag, MPI_Comm comm) { MPI_Send(sent.data(), count, MPI_UINT64_T, to, tag, comm); }
   void send() { send_to(next, ring_tag, job.first); }
   MPI_Request start_send() {
@@ -164,7 +164,7 @@ void receive_too_many(Exchange& x) {
 }
 
 void wrong_destination(Exchange& x) {
-  MPI_Sendrecv(x.sent.data(), x.count, MPI_UINT64_T, x.fails() ? x.neighbour(2) : x.next, ring_tag, x.received.data(),
+  MPI_Sendrecv(x.sent.data(), x.count, MPI_UINT64_T, x.fails() ? x.neighbor(2) : x.next, ring_tag, x.received.data(),
                x.count, MPI_UINT64_T, x.previous, ring_tag, x.job.first, MPI_STATUS_IGNORE);
 }
 

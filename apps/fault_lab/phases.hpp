@@ -6,7 +6,7 @@
 
 namespace fault_lab {
 
-/// Nonblocking exchange with four neighbours of a periodic 2-D grid.
+/// Nonblocking exchange with four neighbors of a periodic 2-D grid.
 void halo(Job& job);
 /// Blocking messages to the next rank: MPI_Sendrecv in even steps, MPI_Send and MPI_Recv in odd ones.
 void ring(Job& job);

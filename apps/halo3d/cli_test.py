@@ -39,7 +39,7 @@ class Complaints(unittest.TestCase):
         self.complains("--method wants one of isend-waitall, isend-waitany, sendrecv, persistent, neighbor-alltoallw, not 'telepathy'",
                        "--method", "telepathy")
 
-    def test_neighbours(self):
+    def test_neighbors(self):
         self.complains("--neighbours wants 6 or 26, not '18'", "--neighbours=18")
 
     def test_radius_too_large(self):
@@ -75,7 +75,7 @@ class Runs(unittest.TestCase):
         done = run(*SMALL, "--json", "-", "--radius", "2", "--grid", "2,1,1", "--open", "--neighbours", "6", ranks=2)
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
-        # One face of 2 x 5 x 4 doubles to the only neighbour; four exchanges, two ranks.
+        # One face of 2 x 5 x 4 doubles to the only neighbor; four exchanges, two ranks.
         self.assertEqual((report["messages_per_exchange"], report["bytes_per_exchange"]), (1, 2 * 5 * 4 * 8))
         self.assertEqual(report["halo_checked"], 2 * 4 * 2 * 5 * 4)
         self.assertEqual(report["wrong"], 0)

@@ -41,7 +41,7 @@ struct FaceType {
 /// A struct with one element of each type at these displacements; not committed.
 Datatype struct_of(const std::vector<MPI_Aint>& displacements, const std::vector<MPI_Datatype>& types);
 
-/// One type per message to a neighbour: one in total (Messages::joined) or one per exchanged quantity.
+/// One type per message to a neighbor: one in total (Messages::joined) or one per exchanged quantity.
 std::vector<FaceType> face_types_of(Field& field, const Region& region, const Options& options);
 
 }  // namespace halo3d

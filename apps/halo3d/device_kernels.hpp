@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The initialiser and the verifier as code of one thread, which runs on the device (device_kernels.cu) or on the host
+// The initializer and the verifier as code of one thread, which runs on the device (device_kernels.cu) or on the host
 // (device_kernels_host.cpp).
 #include <cstdint>
 
@@ -73,9 +73,9 @@ HALO3D_HOST_DEVICE void check_elements(const Job& job, const Real* array, std::u
                                        Tally& tally) {
   for (std::uint64_t i = first; i < job.elements; i += step) {
     const Spot at = spot_at(job, i);
-    const bool from_neighbour =
+    const bool from_neighbor =
         at.direction >= 0 && at.direction != interior_index && filled(job.domain, at.direction, at.quantity);
-    ++(from_neighbour ? tally.halo_checked : tally.other_checked);
+    ++(from_neighbor ? tally.halo_checked : tally.other_checked);
     if (array[i] == Real(value_at(job, at))) continue;
     ++tally.wrong;
     if (i < tally.first_wrong) tally.first_wrong = i;

@@ -56,7 +56,7 @@ void DevicePattern::launch_on_all(const char* kernel, int exchange) {
     Job job = job_for(array, exchange);
     Gpu::get().launch(kernel, job.elements, &job);
   }
-  Gpu::get().synchronise();
+  Gpu::get().synchronize();
 }
 
 double DevicePattern::element(int array, std::uint64_t index) const {
@@ -81,7 +81,7 @@ void DevicePattern::damage(int count) {
     Gpu::get().write(address(0, index), source, field_.element_bytes());
     --count;
   }
-  Gpu::get().synchronise();
+  Gpu::get().synchronize();
 }
 
 void DevicePattern::check(int exchange, Count& count) {
@@ -90,7 +90,7 @@ void DevicePattern::check(int exchange, Count& count) {
     Tally tally{0, 0, 0, ~std::uint64_t{0}};
     Gpu::get().write(tally_, &tally, sizeof tally);
     Gpu::get().launch("halo3d_check", job.elements, &job);
-    Gpu::get().synchronise();
+    Gpu::get().synchronize();
     Gpu::get().read(&tally, tally_, sizeof tally);
     count.halo_checked += std::int64_t(tally.halo_checked);
     count.other_checked += std::int64_t(tally.other_checked);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The field in device memory, without messages: compares the initialiser and the verifier on the GPU with those on the
+// The field in device memory, without messages: compares the initializer and the verifier on the GPU with those on the
 // host. Runs on the stand-in driver or on hardware. Exits with 1 and prints the difference if there is one.
 #include <mpi.h>
 
@@ -36,7 +36,7 @@ struct Pair {
   void copy_to_device() {
     for (int array = 0; array < host->arrays(); ++array)
       Gpu::get().write(device->array(array), host->array(array), bytes_of(*host));
-    Gpu::get().synchronise();
+    Gpu::get().synchronize();
   }
   bool same() {
     for (int array = 0; array < host->arrays(); ++array) {
@@ -85,7 +85,7 @@ void run_case(const Options& options, bool periodic) {
   expect(pair.same(), "updated fields differ");
 
   const std::vector<Channel> channels = channels_of(grid, *pair.host, options);
-  make_exchange(options.method, grid, options.neighbours, channels)->run();
+  make_exchange(options.method, grid, options.neighbors, channels)->run();
   const Count good = pair.check(7, "the checks of exchanged values differ");
   expect(good.wrong == 0, "right values are reported as wrong", good.first_wrong);
   expect(pair.check(8, "the checks of a stale field differ").wrong > 0,
@@ -117,11 +117,11 @@ int run() {
   int turn = 0;
   for (const Element element : {Element::float32, Element::float64})
     for (const Storage storage : {Storage::separate, Storage::interleaved})
-      for (const int neighbours : {6, 26})
+      for (const int neighbors : {6, 26})
         for (const bool periodic : {true, false}) {
           Options options;
           options.cells = {4 + turn % 3, 5, 6 + turn % 4};
-          options.element = element, options.storage = storage, options.neighbours = neighbours,
+          options.element = element, options.storage = storage, options.neighbors = neighbors,
           options.periodic = periodic;
           options.quantities = 1 + turn % 4, options.exchanged = 1 + turn % 3 % options.quantities,
           options.radius = 1 + turn % 3;

@@ -82,17 +82,17 @@ class Persistent : public PointToPoint {
 
 std::vector<Channel> channels_of(const Grid& grid, Field& field, const Options& options) {
   std::vector<Channel> channels;
-  for (const Triple& direction : directions(options.neighbours)) {
+  for (const Triple& direction : directions(options.neighbors)) {
     auto sends = face_types_of(field, field.inner_edge(direction), options);
     auto receives = face_types_of(field, field.halo(opposite(direction)), options);
     for (std::size_t part = 0; part < sends.size(); ++part)
-      channels.push_back({direction, int(channels.size()), int(part), grid.neighbour(direction), std::move(sends[part]),
-                          grid.neighbour(opposite(direction)), std::move(receives[part])});
+      channels.push_back({direction, int(channels.size()), int(part), grid.neighbor(direction), std::move(sends[part]),
+                          grid.neighbor(opposite(direction)), std::move(receives[part])});
   }
   return channels;
 }
 
-std::unique_ptr<Exchange> make_exchange(Method method, const Grid& grid, int neighbours,
+std::unique_ptr<Exchange> make_exchange(Method method, const Grid& grid, int neighbors,
                                         const std::vector<Channel>& channels) {
   switch (method) {
     case Method::isend_waitall: return std::make_unique<IsendWaitall>(grid, channels);
@@ -101,7 +101,7 @@ std::unique_ptr<Exchange> make_exchange(Method method, const Grid& grid, int nei
     case Method::persistent: return std::make_unique<Persistent>(grid, channels);
     case Method::neighbor_alltoallw: break;
   }
-  return make_neighbor_alltoallw(grid, neighbours, channels);
+  return make_neighbor_alltoallw(grid, neighbors, channels);
 }
 
 }  // namespace halo3d

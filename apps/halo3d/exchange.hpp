@@ -9,12 +9,12 @@
 
 namespace halo3d {
 
-/// Data that moves one step in `direction`: sent to the neighbour in that direction, received from the opposite
-/// neighbour.
+/// Data that moves one step in `direction`: sent to the neighbor in that direction, received from the opposite
+/// neighbor.
 struct Channel {
   Triple direction;
   int tag;
-  int part;  ///< index among the messages to the same neighbour
+  int part;  ///< index among the messages to the same neighbor
   int to;
   FaceType send;
   int from;
@@ -27,16 +27,16 @@ std::vector<Channel> channels_of(const Grid& grid, Field& field, const Options& 
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  /// Collective over the grid. On return every halo cell that has a neighbour is filled.
+  /// Collective over the grid. On return every halo cell that has a neighbor is filled.
   virtual void run() = 0;
 };
 
 /// `channels` must outlive the exchange. Collective.
-std::unique_ptr<Exchange> make_exchange(Method method, const Grid& grid, int neighbours,
+std::unique_ptr<Exchange> make_exchange(Method method, const Grid& grid, int neighbors,
                                         const std::vector<Channel>& channels);
 
 /// Defined in a separate file.
-std::unique_ptr<Exchange> make_neighbor_alltoallw(const Grid& grid, int neighbours,
+std::unique_ptr<Exchange> make_neighbor_alltoallw(const Grid& grid, int neighbors,
                                                   const std::vector<Channel>& channels);
 
 }  // namespace halo3d

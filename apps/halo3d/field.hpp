@@ -42,9 +42,9 @@ class Field {
   std::byte* array(int index) { return arrays_[index].get(); }  ///< start of the array, guard included
   std::size_t array_elements() const { return cell_count() * cell_stride() + 2 * guard; }
 
-  /// The interior cells that the neighbour in `direction` needs.
+  /// The interior cells that the neighbor in `direction` needs.
   Region inner_edge(const Triple& direction) const;
-  /// The halo cells that the neighbour in `direction` provides.
+  /// The halo cells that the neighbor in `direction` provides.
   Region halo(const Triple& direction) const;
 
  private:

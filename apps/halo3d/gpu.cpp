@@ -87,7 +87,7 @@ void Gpu::write(std::byte* target, const void* source, std::size_t bytes) {
 void Gpu::read(void* target, const std::byte* source, std::size_t bytes) {
   call("cuMemcpyDtoH_v2", target, address(source), bytes);
 }
-void Gpu::synchronise() { call("cuCtxSynchronize"); }
+void Gpu::synchronize() { call("cuCtxSynchronize"); }
 
 void Gpu::launch(const char* kernel, std::size_t elements, void* parameter) {
   constexpr std::size_t block = 256, most = 8192;  // enough blocks for any device

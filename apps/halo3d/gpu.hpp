@@ -24,7 +24,7 @@ class Gpu {
   /// only parameter of the kernel; it is copied before this function returns.
   void launch(const char* kernel, std::size_t elements, void* parameter);
   /// Waits for all enqueued work.
-  void synchronise();
+  void synchronize();
 
  private:
   template <class... A>

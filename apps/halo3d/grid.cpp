@@ -5,13 +5,13 @@
 
 namespace halo3d {
 
-std::vector<Triple> directions(int neighbours) {
+std::vector<Triple> directions(int neighbors) {
   std::vector<Triple> all;
   for (int z = -1; z <= 1; ++z)
     for (int y = -1; y <= 1; ++y)
       for (int x = -1; x <= 1; ++x) {
         const int steps = std::abs(z) + std::abs(y) + std::abs(x);
-        if (steps == 1 || (steps > 1 && neighbours == 26)) all.push_back({z, y, x});
+        if (steps == 1 || (steps > 1 && neighbors == 26)) all.push_back({z, y, x});
       }
   return all;
 }
@@ -28,7 +28,7 @@ Grid::Grid(MPI_Comm parent, Triple ranks, bool periodic) : periodic_(periodic), 
 
 Grid::~Grid() { MPI_Comm_free(&communicator_); }
 
-int Grid::neighbour(const Triple& direction) const {
+int Grid::neighbor(const Triple& direction) const {
   Triple there = position_;
   for (int dimension = 0; dimension < 3; ++dimension) {
     there[dimension] += direction[dimension];

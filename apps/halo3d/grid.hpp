@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The ranks as a 3-D grid: the neighbours of a rank, and the position of its cells in the global domain.
+// The ranks as a 3-D grid: the neighbors of a rank, and the position of its cells in the global domain.
 #include <mpi.h>
 
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace halo3d {
 
-/// The 6 or 26 steps to a neighbour, each component -1, 0 or +1, in ascending order. Step i and step (last - i) are
+/// The 6 or 26 steps to a neighbor, each component -1, 0 or +1, in ascending order. Step i and step (last - i) are
 /// opposite.
-std::vector<Triple> directions(int neighbours);
+std::vector<Triple> directions(int neighbors);
 
 inline Triple opposite(const Triple& direction) { return {-direction[0], -direction[1], -direction[2]}; }
 
@@ -29,7 +29,7 @@ class Grid {
   const Triple& ranks() const { return ranks_; }
   const Triple& position() const { return position_; }
   /// MPI_PROC_NULL outside a non-periodic border.
-  int neighbour(const Triple& direction) const;
+  int neighbor(const Triple& direction) const;
 
  private:
   MPI_Comm communicator_ = MPI_COMM_NULL;

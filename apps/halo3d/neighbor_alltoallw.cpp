@@ -46,14 +46,14 @@ class NeighborAlltoallw : public Exchange {
   std::vector<Datatype> joined_;
 };
 
-/// True if one rank is the neighbour in both directions, as with one or two ranks along a periodic dimension.
+/// True if one rank is the neighbor in both directions, as with one or two ranks along a periodic dimension.
 bool has_rank_twice(const Grid& grid) {
   for (const int ranks : grid.ranks())
     if (grid.periodic() && ranks <= 2) return true;
   return false;
 }
 
-/// On a Cartesian communicator the neighbours are in the order -z, +z, -y, +y, -x, +x; outside a border the entry is
+/// On a Cartesian communicator the neighbors are in the order -z, +z, -y, +y, -x, +x; outside a border the entry is
 /// MPI_PROC_NULL and stays in the list.
 std::unique_ptr<Exchange> on_cartesian(const Grid& grid, const std::vector<Channel>& channels, int parts) {
   std::vector<Call> calls(parts);
@@ -125,12 +125,12 @@ std::unique_ptr<Exchange> on_graph(const Grid& grid, const std::vector<Channel>&
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_neighbor_alltoallw(const Grid& grid, int neighbours,
+std::unique_ptr<Exchange> make_neighbor_alltoallw(const Grid& grid, int neighbors,
                                                   const std::vector<Channel>& channels) {
   int parts = 0;
   for (const Channel& channel : channels) parts = std::max(parts, channel.part + 1);
-  return neighbours == 6 && !has_rank_twice(grid) ? on_cartesian(grid, channels, parts)
-                                                  : on_graph(grid, channels, parts);
+  return neighbors == 6 && !has_rank_twice(grid) ? on_cartesian(grid, channels, parts)
+                                                 : on_graph(grid, channels, parts);
 }
 
 }  // namespace halo3d

@@ -21,7 +21,7 @@ constexpr Named<Element> elements[] = {{Element::float32, "float"}, {Element::fl
 constexpr Named<Storage> storages[] = {{Storage::separate, "separate"}, {Storage::interleaved, "interleaved"}};
 constexpr Named<Messages> messagings[] = {{Messages::joined, "joined"}, {Messages::separate, "separate"}};
 
-Setter neighbour_count(int& target) {
+Setter neighbor_count(int& target) {
   return [&target](const std::string& text) {
     if (text == "6" || text == "26") return target = text == "6" ? 6 : 26, std::string();
     return std::string("6 or 26");
@@ -60,7 +60,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
       {"--messages", one_of(options.messages, messagings)},
       {"--method", one_of(options.method, methods)},
       {"--spelling", one_of(options.spelling, spellings)},
-      {"--neighbours", neighbour_count(options.neighbours)},
+      {"--neighbours", neighbor_count(options.neighbors)},
       {"--json", file_name(options.json)},
   };
   const command_line::Flags flags = {
@@ -99,7 +99,7 @@ std::string usage() {
          "  --radius N                halo width in cells (1)\n"
          "  --quantities N            values per cell (1);  --exchanged N: only the first N are exchanged (all)\n"
          "  --storage S               separate: an array per quantity | interleaved: an array of structs (separate)\n"
-         "  --messages M              joined: one message per neighbour | separate: one per neighbour and quantity "
+         "  --messages M              joined: one message per neighbor | separate: one per neighbor and quantity "
          "(joined)\n"
          "  --type T                  double | float (double)\n"
          "  --spelling S              subarray | vector | hindexed: datatype of a face (subarray)\n"
@@ -111,7 +111,7 @@ std::string usage() {
          "  --force                   with --device: pass device pointers to any MPI\n"
          "  --iterations N --warmup N measured and unmeasured exchanges (20, 2); all are checked\n"
          "  --json FILE               the report as JSON; - for standard output\n"
-         "  --sweep                   every method, spelling, neighbourhood and border at radius 1 to 3, on a small "
+         "  --sweep                   every method, spelling, neighborhood and border at radius 1 to 3, on a small "
          "domain\n"
          "  --damage N                spoil N received cells after each exchange, to see the check find them\n";
 }

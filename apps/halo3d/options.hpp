@@ -34,7 +34,7 @@ struct Options {
   Messages messages = Messages::joined;
   Method method = Method::isend_waitall;
   Spelling spelling = Spelling::subarray;
-  int neighbours = 26;
+  int neighbors = 26;
   bool periodic = true;
   bool device = false;  ///< arrays in GPU memory
   bool force = false;   ///< give device pointers to an MPI library that does not report support for them

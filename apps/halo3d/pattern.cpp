@@ -159,8 +159,8 @@ Domain domain_of(const Grid& grid, const Field& field, const Options& options) {
   }
   domain.radius = field.radius();
   domain.exchanged = options.quantities_exchanged();
-  for (const Triple& step : directions(options.neighbours))
-    if (grid.neighbour(step) != MPI_PROC_NULL) domain.reachable |= 1u << direction_index(step[0], step[1], step[2]);
+  for (const Triple& step : directions(options.neighbors))
+    if (grid.neighbor(step) != MPI_PROC_NULL) domain.reachable |= 1u << direction_index(step[0], step[1], step[2]);
   return domain;
 }
 

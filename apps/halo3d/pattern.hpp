@@ -13,8 +13,8 @@
 namespace halo3d {
 
 struct Count {
-  std::int64_t halo_checked = 0;   ///< values received from a neighbour
-  std::int64_t other_checked = 0;  ///< interior values, halo cells without a neighbour, guards
+  std::int64_t halo_checked = 0;   ///< values received from a neighbor
+  std::int64_t other_checked = 0;  ///< interior values, halo cells without a neighbor, guards
   std::int64_t wrong = 0;
   std::string first_wrong;  ///< position of the first wrong value; empty if all are correct
 };
@@ -27,7 +27,7 @@ class Pattern {
   virtual void clear() = 0;
   /// Writes the values of exchange number `exchange` to the interior. They are visible on return.
   virtual void update(int exchange) = 0;
-  /// Overwrites the first `count` values that came from a neighbour with wrong ones.
+  /// Overwrites the first `count` values that came from a neighbor with wrong ones.
   virtual void damage(int count) = 0;
   /// Compares every element of every array.
   virtual void check(int exchange, Count& count) = 0;

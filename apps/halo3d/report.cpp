@@ -17,14 +17,14 @@ std::string triple_json(const Triple& triple) { return format("[%d, %d, %d]", tr
 }  // namespace
 
 std::string one_line(const Options& options) {
-  return format("%dx%dx%d %s%s, %d %s%s, radius %d, %d neighbours, %s, faces as %s, %s, %s messages", options.cells[2],
+  return format("%dx%dx%d %s%s, %d %s%s, radius %d, %d neighbors, %s, faces as %s, %s, %s messages", options.cells[2],
                 options.cells[1], options.cells[0], name_of(options.element),
                 options.device ? (" on the GPU (" + Gpu::get().name() + ")").c_str() : "", options.quantities,
                 options.quantities == 1 ? "quantity" : "quantities",
                 options.storage == Storage::interleaved
                     ? format(" interleaved (%d exchanged)", options.quantities_exchanged()).c_str()
                     : "",
-                options.radius, options.neighbours, options.periodic ? "periodic" : "open", name_of(options.spelling),
+                options.radius, options.neighbors, options.periodic ? "periodic" : "open", name_of(options.spelling),
                 name_of(options.method), name_of(options.messages));
 }
 
@@ -57,7 +57,7 @@ std::string as_json(const Options& options, const CaseResult& result) {
              name_of(options.element), options.quantities, options.quantities_exchanged(), name_of(options.storage),
              name_of(options.messages));
   text += format("  \"radius\": %d, \"neighbours\": %d, \"periodic\": %s, \"method\": \"%s\", \"spelling\": \"%s\",\n",
-                 options.radius, options.neighbours, options.periodic ? "true" : "false", name_of(options.method),
+                 options.radius, options.neighbors, options.periodic ? "true" : "false", name_of(options.method),
                  name_of(options.spelling));
   text +=
       format("  \"messages_per_exchange\": %d, \"bytes_per_exchange\": %lld,\n", result.messages, result.bytes_sent);

@@ -59,7 +59,7 @@ CaseResult run_case(const Options& options, const Grid& grid) {
 
   const double before_setup = MPI_Wtime();
   const std::vector<Channel> channels = channels_of(grid, field, options);
-  const auto exchange = make_exchange(options.method, grid, options.neighbours, channels);
+  const auto exchange = make_exchange(options.method, grid, options.neighbors, channels);
   result.setup_s = MPI_Wtime() - before_setup;
   count_traffic(channels, result);
 

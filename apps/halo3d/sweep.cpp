@@ -29,13 +29,13 @@ long long sweep(MPI_Comm communicator, const Options& given) {
   long long wrong = 0, checked = 0, exchanges = 0;
   for (const Method method : all_methods)
     for (const Spelling spelling : all_spellings)
-      for (const int neighbours : {6, 26})
+      for (const int neighbors : {6, 26})
         for (const bool periodic : {true, false})
           for (int radius = 1; radius <= 3; ++radius) {
             Options options = given;
             take_turn(options, turn++);
             options.method = method, options.spelling = spelling;
-            options.neighbours = neighbours, options.periodic = periodic, options.radius = radius;
+            options.neighbors = neighbors, options.periodic = periodic, options.radius = radius;
             options.warmup = 0, options.iterations = std::min(2, given.iterations);
             const CaseResult result = run_case(options, periodic ? wrapped : bordered);
             wrong += result.wrong, checked += result.halo_checked, exchanges += result.exchanges;

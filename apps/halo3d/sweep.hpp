@@ -7,7 +7,7 @@
 
 namespace halo3d {
 
-/// Collective. Runs every method, spelling, neighbourhood and border at radius 1 to 3 on a small domain. Storage,
+/// Collective. Runs every method, spelling, neighborhood and border at radius 1 to 3 on a small domain. Storage,
 /// element type, quantities and messages change from case to case, so that every pair of settings occurs. At most two
 /// exchanges per case, one if --iterations says so. Rank 0 prints a final line. Returns the number of wrong values over
 /// all ranks.

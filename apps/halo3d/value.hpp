@@ -23,7 +23,7 @@ struct Domain {
   std::int32_t position[3];  ///< of this rank among them
   std::int32_t radius;
   std::int32_t exchanged;   ///< quantities
-  std::uint32_t reachable;  ///< bit direction_index(): a neighbour fills the halo in this direction
+  std::uint32_t reachable;  ///< bit direction_index(): a neighbor fills the halo in this direction
 };
 
 /// Index 0 to 26 of a direction with components -1, 0 or 1. 13 is the interior.
@@ -51,7 +51,7 @@ HALO3D_HOST_DEVICE std::uint32_t row_seed(const Domain& domain, int z, int y, in
 }
 HALO3D_HOST_DEVICE std::uint32_t x_term(const Domain& domain, int x) { return along(domain, 2, x) * 0x85EBCA6Bu; }
 
-/// Odd factors and a fold distribute neighbouring positions over 23 bits, so that a shift by any cell, row, quantity or
+/// Odd factors and a fold distribute neighboring positions over 23 bits, so that a shift by any cell, row, quantity or
 /// exchange is detected.
 HALO3D_HOST_DEVICE std::int32_t value_of(std::uint32_t row_seed, std::uint32_t x_term) {
   std::uint32_t mixed = (row_seed + x_term) * 0x9E3779B1u;

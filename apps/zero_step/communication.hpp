@@ -17,7 +17,7 @@ class Operation {
   using Now = std::function<int()>;
   using Later = std::function<int(MPI_Request*)>;
 
-  /// `make` initialises the persistent request; it is called here if the form is persistent.
+  /// `make` initializes the persistent request; it is called here if the form is persistent.
   Operation(Form form, Now now, Later start, const Later& make);
   Operation(Operation&& other) noexcept;
   Operation& operator=(Operation&&) = delete;

@@ -22,7 +22,7 @@ void finish(MPI_Request request) {
     if (!done) sched_yield();
   }
 }
-/// Synchronises the ranks. First waits until the bucket of a shaped link (80 KB in tests/testbed) is full again, so
+/// Synchronizes the ranks. First waits until the bucket of a shaped link (80 KB in tests/testbed) is full again, so
 /// that a short call does not depend on the previous one.
 void meet() {
   usleep(20000);

@@ -139,11 +139,11 @@ bool Bench::right(const LayoutPtr& layout, const KernelOptions& options) const {
   gpu_.fill(packed_, 0, size);
   const Batch pack = batch({&packing, 1}, options), unpack = batch({&unpacking, 1}, options);
   launch(pack);
-  gpu_.synchronise();
+  gpu_.synchronize();
   gpu_.read(packed.data(), packed_, size);
   gpu_.write(packed_, other.data(), size);
   launch(unpack);
-  gpu_.synchronise();
+  gpu_.synchronize();
   gpu_.read(user.data(), user_, span);
   return packed == test::packed_by_reference(layout, before, 0, layout->size()) &&
          user == test::unpacked_by_reference(layout, before, other, 0, layout->size());

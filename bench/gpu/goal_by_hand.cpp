@@ -37,7 +37,7 @@ bool same(const Bench& bench, const std::string& kernel, const LayoutPtr& layout
   test::Bytes packed(size);
   bench.gpu().write(bench.user(), before.data(), span);
   by_hand_in_turn<Shape>(bench, kernel, layout, 1)();
-  bench.gpu().synchronise();
+  bench.gpu().synchronize();
   bench.gpu().read(packed.data(), bench.packed(), size);
   return packed == test::packed_by_reference(layout, before, 0, layout->size());
 }

@@ -20,13 +20,13 @@ void measure_copies(const Bench& bench) {
     const std::vector<double> took =
         bench.host_medians({[&] {
                               bench.launch(batch);
-                              bench.gpu().synchronise();
+                              bench.gpu().synchronize();
                             },
                             [&] {
                               for (std::int64_t i = 0; i < size / block; ++i)
                                 bench.gpu().copy(bench.packed() + static_cast<Address>(i * block),
                                                  bench.user() + static_cast<Address>(i * stride), block);
-                              bench.gpu().synchronise();
+                              bench.gpu().synchronize();
                             }});
     bench.results().add({"a copy for each block over ours",
                          name,

@@ -35,7 +35,7 @@ void measure_repeats(const Bench& bench) {
     const auto once = [&](const std::shared_ptr<Sequence>& of) {
       return [&bench, of] {
         if (const auto enqueued = of->enqueue(bench.gpu().stream()); !enqueued) throw Failed(enqueued.error().text);
-        bench.gpu().synchronise();
+        bench.gpu().synchronize();
       };
     };
     const std::vector<double> took = bench.host_medians({once(calls), once(graph)});
@@ -62,11 +62,11 @@ void measure_floor(const Bench& bench) {
     const Batch batch = bench.batch({&item, 1});
     const std::vector<double> took = bench.host_medians({[&] {
                                                            bench.gpu().launch(empty, 1, &nothing);
-                                                           bench.gpu().synchronise();
+                                                           bench.gpu().synchronize();
                                                          },
                                                          [&] {
                                                            bench.launch(batch);
-                                                           bench.gpu().synchronise();
+                                                           bench.gpu().synchronize();
                                                          }});
     bench.results().add({"pack and wait over an empty kernel",
                          bytes_text(size) + " in blocks of 8 B",

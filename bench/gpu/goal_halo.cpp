@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workload of figure 12 of the TEMPI paper (Pearson et al., HPDC'21): a cube of 256^3 points with 8 quantities of 8
-// bytes, one array each, radius 3. The boxes for 26 neighbours, 208 in total, are packed in one launch. The paper's
+// bytes, one array each, radius 3. The boxes for 26 neighbors, 208 in total, are packed in one launch. The paper's
 // code launches and waits 208 times.
 #include <algorithm>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t radius = 3, quantities = 8, element = 8;
 
-/// The box of cells that is sent to a neighbour or received from it, in one array that includes the halo.
+/// The box of cells that is sent to a neighbor or received from it, in one array that includes the halo.
 LayoutPtr box(std::int64_t edge, const int (&step)[3], bool outgoing) {
   std::int64_t start[3], size[3];
   for (int d = 0; d < 3; ++d) {
@@ -67,7 +67,7 @@ bool right(const Bench& bench, std::int64_t edge) {
   bench.gpu().write(bench.user(), user.data(), user.size());
   const Batch batch = bench.batch(all.items);
   bench.launch(batch);
-  bench.gpu().synchronise();
+  bench.gpu().synchronize();
   bench.gpu().read(packed.data(), bench.packed(), packed.size());
   for (const BatchItem& item : all.items) {
     const LayoutPtr& layout = item.device_layout->layout();
@@ -95,12 +95,12 @@ void measure_halo(const Bench& bench) {
     const std::vector<double> took = bench.medians({[&] { bench.launch(together); }, bench.copy_in_turn(large)});
     const std::vector<double> waited = bench.host_medians({[&] {
                                                              bench.launch(together);
-                                                             bench.gpu().synchronise();
+                                                             bench.gpu().synchronize();
                                                            },
                                                            [&] {
                                                              for (const Batch& one : single) {
                                                                bench.launch(one);
-                                                               bench.gpu().synchronise();
+                                                               bench.gpu().synchronize();
                                                              }
                                                            }});
     const double limit = static_cast<double>(all.traffic) * took[1] / (2 * static_cast<double>(large));

@@ -95,7 +95,7 @@ void Gpu::launch(FunctionHandle function, unsigned grid, void* parameter) const 
        static_cast<void**>(nullptr));
 }
 
-void Gpu::synchronise() const { call("cuStreamSynchronize", stream_); }
+void Gpu::synchronize() const { call("cuStreamSynchronize", stream_); }
 
 double Gpu::device_seconds(const std::function<void()>& enqueue) const {
   float milliseconds = 0;

@@ -51,7 +51,7 @@ class Gpu {
   FunctionHandle function(const void* image, const char* name);
   /// Launches grid * 256 threads. `parameter`: the only parameter of the kernel, copied before this returns.
   void launch(FunctionHandle function, unsigned grid, void* parameter) const;
-  void synchronise() const;
+  void synchronize() const;
 
   /// Seconds that the work of `enqueue` takes on stream(), by the device's clock. Waits for the work.
   double device_seconds(const std::function<void()>& enqueue) const;

@@ -5,7 +5,7 @@
 //   1]
 // --bytes: what each rank sends, or what the root sends; for a reduction, the length of the vector.
 // --distance 1: the first and the last line are "round_trip SECONDS" (round_trip.hpp).
-// --form: a nonblocking or persistent call is started and waited for at once. Neighbour collectives are blocking.
+// --form: a nonblocking or persistent call is started and waited for at once. Neighbor collectives are blocking.
 //
 // Prints one line for each collective and size: name, bytes, median and least seconds of a call (the slowest rank's),
 // median seconds of the local copy. Every rank writes its send buffer before each call, like a program that computes
@@ -109,25 +109,25 @@ void add_redistribution(long bytes, std::vector<Case>* cases) {
        }});
 }
 
-/// A ring of ranks. Its neighbours are distinct: one of two ranks has one neighbour.
+/// A ring of ranks. Its neighbors are distinct: one of two ranks has one neighbor.
 struct Ring {
   MPI_Comm comm = MPI_COMM_NULL;
-  std::vector<int> neighbours;  ///< the rank before this one, and the one behind it
+  std::vector<int> neighbors;  ///< the rank before this one, and the one behind it
 
-  Ring() : neighbours{(rank + ranks - 1) % ranks} {
-    if (ranks > 2) neighbours.push_back((rank + 1) % ranks);
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree(), neighbours.data(), MPI_UNWEIGHTED, degree(),
-                                   neighbours.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+  Ring() : neighbors{(rank + ranks - 1) % ranks} {
+    if (ranks > 2) neighbors.push_back((rank + 1) % ranks);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree(), neighbors.data(), MPI_UNWEIGHTED, degree(),
+                                   neighbors.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
   }
-  int degree() const { return static_cast<int>(neighbours.size()); }
+  int degree() const { return static_cast<int>(neighbors.size()); }
 };
 
-/// Neighbour collectives on a ring: equal contiguous blocks, and the first and last columns of an array of eight.
-void add_neighbour_collectives(long bytes, std::vector<Case>* cases) {
+/// Neighbor collectives on a ring: equal contiguous blocks, and the first and last columns of an array of eight.
+void add_neighbor_collectives(long bytes, std::vector<Case>* cases) {
   static const Ring ring;
   constexpr long columns = 8, ints = 2;  // of 8-byte elements
   const long degree = ring.degree(), each = std::max(bytes / 4 / degree, 1L), rows = each / ints;
-  // The k-th neighbour's block for this rank is its last but k-th one.
+  // The k-th neighbor's block for this rank is its last but k-th one.
   cases->push_back({"neighbor_alltoall", each * degree, each * degree,
                     [each](const int* in, int* out) {
                       const int part = static_cast<int>(each);
@@ -136,7 +136,7 @@ void add_neighbour_collectives(long bytes, std::vector<Case>* cases) {
                     },
                     [each, degree](int call, long i) {
                       const long k = i / each;
-                      return number(call, ring.neighbours[static_cast<std::size_t>(k)],
+                      return number(call, ring.neighbors[static_cast<std::size_t>(k)],
                                     (degree - 1 - k) * each + i % each);
                     }});
   if (rows == 0) return;
@@ -166,7 +166,7 @@ void add_neighbour_collectives(long bytes, std::vector<Case>* cases) {
                     [rows, degree](int call, long i) {
                       const long k = i / (rows * ints), row = i / ints % rows, part = i % ints;
                       const long column = degree - 1 - k == 0 ? 0 : columns - 1;
-                      return number(call, ring.neighbours[static_cast<std::size_t>(k)],
+                      return number(call, ring.neighbors[static_cast<std::size_t>(k)],
                                     (row * columns + column) * ints + part);
                     }});
 }
@@ -285,7 +285,7 @@ std::vector<Case> cases_of(long bytes) {
                      }});
   }
   add_redistribution(bytes, &cases);
-  add_neighbour_collectives(bytes, &cases);
+  add_neighbor_collectives(bytes, &cases);
   return cases;
 }
 

@@ -17,7 +17,7 @@ void fail(const std::string& text, int code) {
 
 void finish(int code) { throw CLI::RuntimeError(code); }
 
-bool colour_wanted(int descriptor) {
+bool color_wanted(int descriptor) {
   const char* const none = std::getenv("NO_COLOR");
   return isatty(descriptor) && !(none && *none);
 }

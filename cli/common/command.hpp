@@ -20,6 +20,6 @@ enum ExitCode : int {
 [[noreturn]] void finish(int code);
 
 /// True if `descriptor` is a terminal and NO_COLOR is not set (https://no-color.org: any text that is not empty).
-bool colour_wanted(int descriptor);
+bool color_wanted(int descriptor);
 
 }  // namespace bestride::inline cli

@@ -11,7 +11,7 @@
 namespace bestride::inline cli {
 
 GpuSummary ask_about_gpus() {
-  constexpr int patience = 30;  // seconds: initialising a driver takes long on a node with many GPUs
+  constexpr int patience = 30;  // seconds: initializing a driver takes long on a node with many GPUs
   const auto answer = in_child(
       [](int fd) {
         const GpuSummary found = look_at_gpus();
@@ -46,7 +46,7 @@ GpuSummary ask_about_gpus() {
   if (!whole) {
     summary = {};
     summary.broken = true;
-    summary.problem = "the CUDA driver crashed or did not answer when it was initialised";
+    summary.problem = "the CUDA driver crashed or did not answer when it was initialized";
   }
   return summary;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Detects the GPUs in a child process, because initialising a driver may crash or hang.
+// Detects the GPUs in a child process, because initializing a driver may crash or hang.
 #include <string>
 
 #include "perfmodel/calibrate/device/gpu_session.hpp"

@@ -13,13 +13,13 @@ namespace bestride::inline cli {
 namespace {
 
 /// The escape sequence of a severity (ECMA-48, SGR).
-const char* colour_of(std::string_view severity) {
+const char* color_of(std::string_view severity) {
   return severity == "problem" ? "\033[31m" : severity == "note" ? "\033[33m" : "\033[32m";
 }
 
 }  // namespace
 
-Findings::Findings(bool print) : print_(print), colour_(print && colour_wanted(STDOUT_FILENO)) {}
+Findings::Findings(bool print) : print_(print), color_(print && color_wanted(STDOUT_FILENO)) {}
 
 int Findings::problems() const noexcept {
   return static_cast<int>(
@@ -29,8 +29,8 @@ int Findings::problems() const noexcept {
 void Findings::add(const char* severity, const std::string& check, const std::string& text) {
   all_.push_back({severity, check, text});
   if (!print_) return;
-  std::printf("%s%-8s%s %-9s %s\n", colour_ ? colour_of(severity) : "", severity, colour_ ? "\033[0m" : "",
-              check.c_str(), text.c_str());
+  std::printf("%s%-8s%s %-9s %s\n", color_ ? color_of(severity) : "", severity, color_ ? "\033[0m" : "", check.c_str(),
+              text.c_str());
 }
 
 }  // namespace bestride::inline cli

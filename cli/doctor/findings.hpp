@@ -15,7 +15,7 @@ struct Finding {
 
 class Findings {
  public:
-  /// `print`: each finding is written to stdout as soon as it is known, with its severity in colour on a terminal
+  /// `print`: each finding is written to stdout as soon as it is known, with its severity in color on a terminal
   /// unless NO_COLOR is set (https://no-color.org).
   explicit Findings(bool print);
   void ok(const std::string& check, const std::string& text) { add("ok", check, text); }
@@ -27,7 +27,7 @@ class Findings {
  private:
   void add(const char* severity, const std::string& check, const std::string& text);
 
-  bool print_, colour_;
+  bool print_, color_;
   std::vector<Finding> all_;
 };
 

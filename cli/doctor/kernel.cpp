@@ -82,7 +82,7 @@ void check_kernel(Findings& findings) {
     findings.problem(kernel_check, "process_vm_readv" + kills + "BESTRIDE_DISABLE=1");
   else if (copies != 0)
     findings.note(kernel_check, "process_vm_readv" + cause_text(copies) +
-                                    "neighbour collectives of long messages copy twice; " + why_no_copies());
+                                    "neighbor collectives of long messages copy twice; " + why_no_copies());
   if (memory == 0 && copies == 0)
     findings.ok(kernel_check, "ranks can share memory (memfd_create) and copy from each other (process_vm_readv)");
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* python_check = "python";
 constexpr int no_mpi4py = 3, failed = 4;
 
-/// Prints the version of the MPI library, or the exception. MPI is not initialised, which needs a launcher on some
+/// Prints the version of the MPI library, or the exception. MPI is not initialized, which needs a launcher on some
 /// machines.
 constexpr const char* import_mpi4py = R"(
 try:

@@ -72,7 +72,7 @@ JobView begin_view(JobSnapshot now, std::vector<Activity> activities) {
   return view;
 }
 
-void analyse(JobView& view) {
+void analyze(JobView& view) {
   view.graph = find_waits(view.job.ranks);
   view.diagnosis = diagnose(view.graph);
 }
@@ -125,7 +125,7 @@ Result<std::vector<JobView>> observe_jobs(const std::string& folder, const std::
       std::vector<Activity> activities =
           activities_between(same != before.end() ? same->ranks : std::vector<RankSnapshot>{}, job.ranks);
       JobView& view = views.emplace_back(begin_view(std::move(job), std::move(activities)));
-      analyse(view);
+      analyze(view);
       // Nobody waits any more.
       if (view.ended()) {
         for (RankWaits& waits : view.graph.ranks) waits.threads.clear();

@@ -34,7 +34,7 @@ Activity activity_between(const RankSnapshot* before, const RankSnapshot& now);
 /// `activities`: of now.ranks. Without graph and diagnosis.
 JobView begin_view(JobSnapshot now, std::vector<Activity> activities);
 /// Adds graph and diagnosis.
-void analyse(JobView& view);
+void analyze(JobView& view);
 
 /// Looks twice at the jobs in `folder`, 100 ms apart. Running jobs come first, then those that have ended, the last to
 /// begin first. `selection`: "" for all of them, the name of a job, or the pid of

@@ -44,7 +44,7 @@ std::string members_text(const RankSnapshot& rank, const CommunicatorSnapshot& o
     return std::to_string(of.local_size) + " and " + std::to_string(of.size) + " ranks";
   if (of.size == rank.world_size) return "all ranks";
   if (!telemetry::is_evenly_spaced(of)) return std::to_string(of.size) + " ranks";
-  constexpr std::int32_t most = 64;  // more are too many for a line, unless they are neighbours
+  constexpr std::int32_t most = 64;  // more are too many for a line, unless they are neighbors
   std::vector<std::int32_t> ranks;
   for (std::int32_t i = 0; i < of.size && (i < most || of.stride == 1); ++i)
     ranks.push_back(telemetry::world_rank_of(of, i));

@@ -19,7 +19,7 @@ constexpr char page_template[] =
 constexpr std::string_view data_mark = "@DATA@";
 constexpr std::size_t most_calls = 20000;
 
-/// The colours of the page.
+/// The colors of the page.
 const char* category(const CallSnapshot& call) {
   if (call.ordinal != 0) return "collective";
   switch (telemetry::kind_of(call.function, false)) {

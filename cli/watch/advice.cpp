@@ -40,7 +40,7 @@ std::string communication_advice(const Finding& finding, const JobView& view) {
   if (is_in([](const CallSnapshot& call) {
         return telemetry::kind_of(call.function, call.ordinal != 0) == CallKind::neighborhood;
       }))
-    return "compare the neighbours that the ranks gave when they created the communicator, and the amounts: the call "
+    return "compare the neighbors that the ranks gave when they created the communicator, and the amounts: the call "
            "waits for ever for an edge that only one of its two ranks has; else look at " +
            otherwise;
   if (is_in([](const CallSnapshot& call) { return function_name(call.function) == "MPI_Intercomm_create"; }))

@@ -398,10 +398,10 @@ std::vector<RankSnapshot> ranks_with_stacks(const Finding& finding, const std::v
 }
 
 std::string finding_text(const Finding& finding, const JobView& view, const JobStacks* stacks, double seconds,
-                         bool colour) {
-  std::string text = colour ? "\033[1;31m" : "";
+                         bool color) {
+  std::string text = color ? "\033[1;31m" : "";
   text += "bestride: " + std::string(name(finding.fault)) + ": " + headline(finding, view, stacks) +
-          (colour ? "\033[0m\n" : "\n");
+          (color ? "\033[0m\n" : "\n");
   const auto line = [&](const std::string& content) { text += "  " + content + "\n"; };
   CallSites sites;
   if (const std::string words = summary(finding, view, sites, stacks); !words.empty()) line(words);

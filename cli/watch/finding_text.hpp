@@ -29,6 +29,6 @@ std::vector<RankSnapshot> ranks_with_stacks(const Finding& finding, const std::v
 /// The verdict as it is printed: at most 40 lines. `seconds`: since the finding's culprits made progress. `stacks`: of
 /// the job, or null.
 std::string finding_text(const Finding& finding, const JobView& view, const JobStacks* stacks, double seconds,
-                         bool colour);
+                         bool color);
 
 }  // namespace bestride::inline cli

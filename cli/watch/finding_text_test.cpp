@@ -44,7 +44,7 @@ class FindingText : public testing::Test {
   }
   JobView view() {
     JobView result = begin_view({"job", sample.ranks, {}}, std::vector<Activity>(sample.ranks.size()));
-    analyse(result);
+    analyze(result);
     return result;
   }
   std::string summary_text() {

@@ -336,7 +336,7 @@ class Watch {
       new_finding = true;
       if (++printed_[job.name()] <= most_verdicts)
         say(finding_text(finding, job.view(), stacks ? stacks_of(job) : nullptr, seconds() - finding.since,
-                         colour_wanted(STDERR_FILENO)));
+                         color_wanted(STDERR_FILENO)));
       act_on(finding, job);
     }
     if (new_finding || !changes.ended.empty()) write(job, -1, new_finding);

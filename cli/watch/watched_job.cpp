@@ -100,7 +100,7 @@ WatchedJob::Changes WatchedJob::observe(double seconds, const std::function<JobP
       std::count_if(now.ranks.begin(), now.ranks.end(), [](const RankSnapshot& rank) { return !rank.unrecorded; });
   processes_ = std::max(processes_, static_cast<std::size_t>(recorded));
   view_ = begin_view(std::move(now), std::move(updated.activities));
-  analysed_ = false;
+  analyzed_ = false;
   const JobPhase now_in = phase();
   std::vector<Finding> found = detector_.observe({seconds, view_.job.ranks, now_in == JobPhase::over, absent_.ended});
   const auto is_crash = [](const Finding& finding) { return finding.fault == Fault::crash; };

@@ -67,9 +67,9 @@ class WatchedJob {
   const std::string& name() const noexcept { return name_; }
   double started() const noexcept { return started_; }
   const std::vector<RankSnapshot>& ranks() const noexcept { return view_.job.ranks; }
-  /// Analysed at the first call after an observation, because most observations have no finding.
+  /// Analyzed at the first call after an observation, because most observations have no finding.
   const JobView& view() const {
-    if (!analysed_) analyse(view_), analysed_ = true;
+    if (!analyzed_) analyze(view_), analyzed_ = true;
     return view_;
   }
   const std::vector<Reported>& reported() const noexcept { return reported_; }
@@ -97,7 +97,7 @@ class WatchedJob {
   std::unique_ptr<LocalRanks> local_;
   Detector detector_;
   mutable JobView view_;
-  mutable bool analysed_ = true;
+  mutable bool analyzed_ = true;
   std::vector<Reported> reported_;
   telemetry::AbsentRanks absent_;
   double absent_at_ = -1;  ///< when they were looked for

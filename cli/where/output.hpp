@@ -13,7 +13,7 @@ namespace bestride::inline cli {
 
 struct WhereText {
   std::size_t calls = 0;  ///< finished calls of each rank that are printed
-  bool colour = false;
+  bool color = false;
   std::span<const JobStacks> stacks = {};  ///< of each view; empty if not asked for. Not owned
 };
 

@@ -49,8 +49,8 @@ class Text {
   const std::string& text() const { return text_; }
 
  private:
-  void line(const std::string& content, const char* colour = nullptr) {
-    text_ += options_.colour && colour ? colour + content + "\033[0m\n" : content + "\n";
+  void line(const std::string& content, const char* color = nullptr) {
+    text_ += options_.color && color ? color + content + "\033[0m\n" : content + "\n";
   }
 
   static std::string heading(const JobView& view) {

@@ -94,7 +94,7 @@ void where(const WhereOptions& options) {
   else if (views->empty())
     text = no_records_text() + "\n";
   else
-    text = where_text(*views, {options.calls, colour_wanted(STDOUT_FILENO), stacks});
+    text = where_text(*views, {options.calls, color_wanted(STDOUT_FILENO), stacks});
   std::fputs(text.c_str(), stdout);
 }
 

@@ -59,7 +59,7 @@ class AllgatherAlgorithm {
   }
 
  private:
-  /// The pieces that a rank of this node receives, in the order in which it passes them to its neighbours: round robin
+  /// The pieces that a rank of this node receives, in the order in which it passes them to its neighbors: round robin
   /// over a group of concurrent pairs, and for each pair first the `own`, then the `onward` message. The next group of
   /// pairs follows when all pairs of this one are done.
   class Arrivals {
@@ -200,7 +200,7 @@ class AllgatherAlgorithm {
     if (relayed_range.relay == h_.node()) relayed_.reach(relayed_range, pieces.lane(), pieces.range);
   }
 
-  /// Passes received pieces on to the neighbours.
+  /// Passes received pieces on to the neighbors.
   Task pass_on() {
     std::vector<Progress> passed(from_.size());
     for (Arrivals arrivals(*this, from_); arrivals.next();) {

@@ -143,8 +143,8 @@ class AlltoallAlgorithm {
       for (int q = 0; q < h_.local_ranks(); ++q) ahead_[static_cast<std::size_t>(q)] += hands(q, turn);
   }
 
-  /// Passes this rank's data for other nodes to the carriers on this node. Then passes the neighbours their blocks,
-  /// beginning with the next local rank, so that the ranks do not all serve the same neighbour at a time.
+  /// Passes this rank's data for other nodes to the carriers on this node. Then passes the neighbors their blocks,
+  /// beginning with the next local rank, so that the ranks do not all serve the same neighbor at a time.
   Task give() {
     for (Turns turn(*this, true); turn.next();) {
       if (!hands(h_.local_rank(), turn)) continue;
@@ -178,7 +178,7 @@ class AlltoallAlgorithm {
       }
   }
 
-  /// Sends the pieces that this rank carries, and skips the slots that its neighbours publish for other carriers.
+  /// Sends the pieces that this rank carries, and skips the slots that its neighbors publish for other carriers.
   Task send() {
     std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
     int count = 0;
@@ -266,7 +266,7 @@ class AlltoallAlgorithm {
     }
   }
 
-  /// Takes this rank's blocks of the pieces that a neighbour received. The neighbour publishes one slot for each piece
+  /// Takes this rank's blocks of the pieces that a neighbor received. The neighbor publishes one slot for each piece
   /// and owner.
   Task take_arrived(int from) {
     for (Turns turn(*this, false); turn.next();) {

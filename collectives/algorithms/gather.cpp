@@ -37,7 +37,7 @@ class GatherAlgorithm {
           tasks.push_back(take_arrived(q));
         }
       else {
-        pass_over_neighbours();
+        pass_over_neighbors();
         tasks.push_back(give_root());
       }
     }
@@ -64,7 +64,7 @@ class GatherAlgorithm {
     }
   }
 
-  /// Sends the lanes of this rank, and skips the slots that its neighbours publish for other carriers.
+  /// Sends the lanes of this rank, and skips the slots that its neighbors publish for other carriers.
   Task send() {
     std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
     const Range own = part(h_.local_rank());
@@ -145,7 +145,7 @@ class GatherAlgorithm {
   }
 
   /// Skips everything that the other ranks of the root's node publish: it is for the root.
-  void pass_over_neighbours() noexcept {
+  void pass_over_neighbors() noexcept {
     for (int q = 0; q < h_.local_ranks(); ++q) {
       if (q == h_.local_rank() || q == root_local_) continue;
       h_.channels().skip(q, ChannelKind::own, pieces_in(part(q).length(), cut_.piece));

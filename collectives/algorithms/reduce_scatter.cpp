@@ -55,7 +55,7 @@ class ResultDistributor final : public ResultSink {
     }
   }
 
-  /// Takes the results that a neighbour passes to this rank.
+  /// Takes the results that a neighbor passes to this rank.
   Task take(int from) {
     for (LanePieces piece(combined_, cut_, h_.node(), lanes_of(from, h_.local_ranks(), h_.lanes())); piece.next();) {
       const Range combined = combined_.overlap(h_.node(), 0, piece.range).range;

@@ -195,7 +195,7 @@ class ReduceToOwnersAlgorithm {
     reduction_.coding->encode(plain, turn.range.length(), into);
   }
 
-  /// Reduces the data of the ranks of this node. All pieces of the neighbours must have arrived.
+  /// Reduces the data of the ranks of this node. All pieces of the neighbors must have arrived.
   void combine_here(const CombineStep& turn, int partial, std::byte* into) noexcept {
     if (order_.tree().ordered()) {
       const Subtree& tree = order_.partial(h_.node(), partial);
@@ -207,7 +207,7 @@ class ReduceToOwnersAlgorithm {
       if (q != h_.local_rank())
         reduction_.combine(h_.channels().arrived(q, ChannelKind::own), into, turn.range.length());
   }
-  /// Reduces the right half into `into`. If the left half is a single neighbour, it is read from that neighbour's slot,
+  /// Reduces the right half into `into`. If the left half is a single neighbor, it is read from that neighbor's slot,
   /// else it is reduced into depth_buffer().
   void combine_tree(const CombineStep& turn, int first, int last, std::byte* into) noexcept {
     if (last - first == 1) {

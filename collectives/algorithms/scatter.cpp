@@ -24,8 +24,7 @@ class ScatterAlgorithm {
         in_flight_(pipeline.in_flight) {
     if (h_.node() == root_node_)
       for (int q = 0; q < h_.local_ranks(); ++q)
-        if (q != root_local_)
-          neighbours_pieces_ = std::max(neighbours_pieces_, pieces_in(part(q).length(), cut_.piece));
+        if (q != root_local_) neighbors_pieces_ = std::max(neighbors_pieces_, pieces_in(part(q).length(), cut_.piece));
   }
 
   Task run() {
@@ -40,7 +39,7 @@ class ScatterAlgorithm {
         tasks.push_back(take_own_part());
       } else if (h_.local_ranks() > 1) {
         tasks.push_back(give_carriers());
-        tasks.push_back(give_neighbours());
+        tasks.push_back(give_neighbors());
       }
     }
     co_await all_of(tasks);
@@ -62,7 +61,7 @@ class ScatterAlgorithm {
     }
   }
 
-  /// On the root's node: sends the lanes of this rank, and skips those of its neighbours.
+  /// On the root's node: sends the lanes of this rank, and skips those of its neighbors.
   Task send() {
     std::vector<Transfer> sent(static_cast<std::size_t>(in_flight_));
     int count = 0;
@@ -96,9 +95,9 @@ class ScatterAlgorithm {
       co_await until([&] { return h_.transport().done(sent[static_cast<std::size_t>(i % in_flight_)]); });
   }
 
-  /// Passes the parts of the root's node to the neighbours, one piece each in turn.
-  Task give_neighbours() {
-    for (std::int64_t i = 0; i < neighbours_pieces_; ++i)
+  /// Passes the parts of the root's node to the neighbors, one piece each in turn.
+  Task give_neighbors() {
+    for (std::int64_t i = 0; i < neighbors_pieces_; ++i)
       for (int q = 0; q < h_.local_ranks(); ++q) {
         const Range range = piece_of(part(q), i, cut_.piece);
         if (q == root_local_ || range.length() == 0) continue;
@@ -109,7 +108,7 @@ class ScatterAlgorithm {
   }
 
   Task take_own_part() {
-    for (std::int64_t i = 0; i < neighbours_pieces_; ++i)
+    for (std::int64_t i = 0; i < neighbors_pieces_; ++i)
       for (int q = 0; q < h_.local_ranks(); ++q) {
         const Range range = piece_of(part(q), i, cut_.piece);
         if (q == root_local_ || range.length() == 0) continue;
@@ -159,7 +158,7 @@ class ScatterAlgorithm {
     }
   }
 
-  /// On another node than the root's: takes this rank's part of the lanes of a neighbour.
+  /// On another node than the root's: takes this rank's part of the lanes of a neighbor.
   Task take_arrived(int from) {
     for (LanePieces piece(vectors_, cut_, h_.node(), lanes_of(from, h_.local_ranks(), h_.lanes())); piece.next();)
       for (int q = 0; q < h_.local_ranks(); ++q) {
@@ -180,7 +179,7 @@ class ScatterAlgorithm {
   const int root_, root_node_, root_local_;
   const PieceLayout cut_;
   const int in_flight_;
-  std::int64_t neighbours_pieces_ = 0;  ///< pieces of the longest part that the root passes to a rank of its node
+  std::int64_t neighbors_pieces_ = 0;  ///< pieces of the longest part that the root passes to a rank of its node
 };
 
 }  // namespace

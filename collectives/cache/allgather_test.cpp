@@ -94,7 +94,7 @@ TEST(CachedAllgather, EveryRankGetsEveryBlockInRandomSequences) {
   EXPECT_GT(all.paused, test::repetitions(20u));
 }
 
-/// A rank that is ahead never overwrites data that a neighbour still reads. The cache can hold one or two results, and
+/// A rank that is ahead never overwrites data that a neighbor still reads. The cache can hold one or two results, and
 /// a rank may complete some calls early because it contributes nothing.
 TEST(CachedAllgather, RanksMayRunAhead) {
   std::mt19937_64 random(29);

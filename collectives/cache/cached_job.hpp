@@ -2,7 +2,7 @@
 #pragma once
 // A simulated job whose nodes have arenas, and random contents for its allgathers. For tests.
 #include "collectives/cache/allgather.hpp"
-#include "collectives/cache/quantised_allgather.hpp"
+#include "collectives/cache/quantized_allgather.hpp"
 #include "collectives/core/relays.hpp"
 #include "collectives/testing/simulated_job.hpp"
 #include "collectives/testing/test_blocks.hpp"
@@ -19,7 +19,7 @@ struct Coding {
   CodeBits bits;
 };
 inline std::int64_t coded_bytes(const std::vector<std::byte>& block, Coding coding) {
-  return quantised_bytes(static_cast<std::int64_t>(block.size()) / number_bytes(coding.format), coding.format,
+  return quantized_bytes(static_cast<std::int64_t>(block.size()) / number_bytes(coding.format), coding.format,
                          coding.bits);
 }
 
@@ -89,7 +89,7 @@ class CachedJob {
     return allgather(content, pipeline, [](int) { return false; });
   }
 
-  /// Runs one quantised allgather. False if it does not end, or if a rank has other bits than one coding of each block
+  /// Runs one quantized allgather. False if it does not end, or if a rank has other bits than one coding of each block
   /// gives.
   template <class Gaps>
   bool allgather(const Content& content, Coding coding, PipelineSettings pipeline, Gaps gaps) {
@@ -104,7 +104,7 @@ class CachedJob {
       if (rank % 2) blocks.back()->fill(rank, content[i]);
       const Operand own =
           rank % 2 ? blocks.back()->of(rank) : Operand(given[i].data(), static_cast<std::int64_t>(given[i].size()));
-      tasks.push_back(cached_quantised_allgather(job.at(rank), own, *blocks.back(), coding.format, coding.bits,
+      tasks.push_back(cached_quantized_allgather(job.at(rank), own, *blocks.back(), coding.format, coding.bits,
                                                  *tables_[i], arenas_[i], pipeline));
       expected.push_back(coded_once(content[i], coding.format, coding.bits));
     }
@@ -152,7 +152,7 @@ class CachedJob {
     const bool even = std::none_of(bytes.begin(), bytes.end(), [](std::int64_t b) { return b % 2 != 0; });
     return RelayPlan(node_bytes(job.topology(), bytes), even ? 2 : 1, PipelineSettings{}.uneven);
   }
-  /// What leaves a node in a quantised allgather that finds nothing.
+  /// What leaves a node in a quantized allgather that finds nothing.
   std::int64_t coded(int node, const Content& content, Coding coding) const {
     std::int64_t own = 0;
     for (const int rank : job.topology().ranks_on(node))

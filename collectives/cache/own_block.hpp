@@ -62,7 +62,7 @@ class OwnBytes final : public OwnBlock {
   std::byte* buffer_;
 };
 
-/// A pseudo-random number for each i, the same on every machine (the finaliser of SplitMix64). Sample places follow no
+/// A pseudo-random number for each i, the same on every machine (the finalizer of SplitMix64). Sample places follow no
 /// regular pattern.
 constexpr std::uint64_t scattered(std::uint64_t i) noexcept {
   i = (i + 1) * 0x9E3779B97F4A7C15u;

@@ -35,14 +35,14 @@ TEST(CachedAllgatherThreads, RanksOfANodeShareOneArena) {
         TestBlocks blocks(bytes, rank == 1);
         blocks.fill(rank, content[static_cast<std::size_t>(rank)]);
         const RankBlocks vectors(job.topology(), blocks);
-        const bool quantised = bytes == sizes[1];
-        Task task = quantised ? cached_quantised_allgather(job.at(rank), blocks.of(rank), blocks, NumberFormat::float32,
+        const bool quantized = bytes == sizes[1];
+        Task task = quantized ? cached_quantized_allgather(job.at(rank), blocks.of(rank), blocks, NumberFormat::float32,
                                                            CodeBits::int8, table, arena, {1000, 2})
                               : cached_allgather(job.at(rank), vectors, table, arena, {1000, 2});
         while (!task.step()) std::this_thread::yield();
         for (int from = 0; from < ranks; ++from) {
           const auto& given = content[static_cast<std::size_t>(from)];
-          wrong += !blocks.holds(from, quantised ? coded_once(given, NumberFormat::float32, CodeBits::int8) : given);
+          wrong += !blocks.holds(from, quantized ? coded_once(given, NumberFormat::float32, CodeBits::int8) : given);
         }
       }
       hits = table.counts().hits;

@@ -5,7 +5,7 @@
 // Each rank has two channels, which are rings of slots that only it fills: one for its own data, one for data that it
 // received from the network. So a late piece never delays one that is available. All ranks compute the same pieces,
 // order and readers of a channel, so a piece needs no header. A slot is reused after its readers have taken the piece.
-// Counters only grow and are not reset between collectives: a rank may be ahead of its neighbours by as many pieces as
+// Counters only grow and are not reset between collectives: a rank may be ahead of its neighbors by as many pieces as
 // there are slots.
 #include <atomic>
 #include <cstddef>
@@ -59,7 +59,7 @@ class Channels {
   /// `reader`: a local rank, or `everyone`: all but this one.
   void publish(ChannelKind kind, int reader = everyone) noexcept;
 
-  /// The next piece of a neighbour's channel; nullptr if it is not published yet. It stays valid until take().
+  /// The next piece of a neighbor's channel; nullptr if it is not published yet. It stays valid until take().
   const std::byte* arrived(int from, ChannelKind kind) const noexcept;
   void take(int from, ChannelKind kind) noexcept;
   /// Skips pieces that other ranks read.

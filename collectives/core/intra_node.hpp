@@ -16,7 +16,7 @@ class IntraNodeExchange {
   /// Both outlive this object. `piece`: bytes handed over at a time, at most a slot. May throw std::bad_alloc.
   IntraNodeExchange(Hierarchy& hierarchy, const NodeVectors& vectors, std::int64_t piece);
 
-  /// Adds to `tasks` the tasks that pass this rank's part to its neighbours and take theirs. These tasks must end
+  /// Adds to `tasks` the tasks that pass this rank's part to its neighbors and take theirs. These tasks must end
   /// before this object is destroyed.
   void exchange(std::vector<Task>& tasks);
   /// True if all bytes of a range of the node's own vector are in this rank's buffer.

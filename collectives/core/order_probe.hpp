@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Numbers of all ranks whose sum shows the order in which they are added: in another order, the sum has other bits with
-// a probability of 0.08 or more, up to 128 ranks, even if only two neighbours have changed places.
+// a probability of 0.08 or more, up to 128 ranks, even if only two neighbors have changed places.
 #include <algorithm>
 #include <bit>
 #include <cstdint>

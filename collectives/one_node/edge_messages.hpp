@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// EdgeMessages: neighbour collectives by messages, for ranks that share no memory (else Edges).
+// EdgeMessages: neighbor collectives by messages, for ranks that share no memory (else Edges).
 //
 // A message of the collective is sent in pieces; the first one that is not full is the last one, so the destination
 // need not know its length. If several edges join the same two ranks, their messages follow each other in the order of
@@ -24,7 +24,7 @@ class EdgeMessages {
   EdgeMessages(Transport& transport, std::span<const EdgeEnd> out)
       : transport_(transport), out_(out.begin(), out.end()) {}
 
-  /// One neighbour collective. `in`: the edges of which this rank is the destination, in the order of the blocks.
+  /// One neighbor collective. `in`: the edges of which this rank is the destination, in the order of the blocks.
   /// input.of(i) is sent along out[i], and output.of(i) receives from in[i]; blocks of edges `none` are not used. The
   /// arguments live until the task has ended. One exchange at a time.
   Task exchange(std::span<const EdgeEnd> in, const Operands& input, const Operands& output);

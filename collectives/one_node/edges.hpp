@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Edges: neighbour collectives of ranks that share one memory, along the edges of their virtual topology.
+// Edges: neighbor collectives of ranks that share one memory, along the edges of their virtual topology.
 //
 // Each edge has a ring of slots that only its source fills and only its destination empties, so a rank waits for its
-// neighbours only, as in the MPI library. A message is cut into pieces, one per slot; it has at least one, so that both
+// neighbors only, as in the MPI library. A message is cut into pieces, one per slot; it has at least one, so that both
 // ends count alike even if the message is empty. The number of a piece is stored in its slot, last, and the destination
 // stores how many it has taken. A long contiguous message is one piece without data: the destination copies it from the
 // source's buffer (process_vm_readv). If the kernel forbids that, it says so, and the source sends the data instead.
@@ -40,7 +40,7 @@ struct EdgesShape {
 /// One end of an edge.
 struct EdgeEnd {
   static constexpr std::int64_t none = -1;
-  std::int64_t edge = none;  ///< number of the edge, 0 to EdgesShape::edges - 1; none: the neighbour is MPI_PROC_NULL
+  std::int64_t edge = none;  ///< number of the edge, 0 to EdgesShape::edges - 1; none: the neighbor is MPI_PROC_NULL
   int peer = 0;              ///< rank at the other end
   int process = 0;           ///< its process ID
 };
@@ -55,7 +55,7 @@ class Edges {
   /// the edges of which this rank is the source; `incoming`: how many lead to it. May throw std::bad_alloc.
   Edges(std::byte* memory, const EdgesShape& shape, int rank, std::span<const EdgeEnd> out, std::size_t incoming);
 
-  /// Begins a neighbour collective, after the end of the one before.
+  /// Begins a neighbor collective, after the end of the one before.
   void begin() noexcept;
   /// Continues it as far as possible without waiting. True: it has ended. The arguments are the same in all steps.
   /// `in`: the edges of which this rank is the destination, in the order of the blocks. input.of(i) is sent along
@@ -76,7 +76,7 @@ class Edges {
   Sleep prepare_sleep() noexcept;
   bool still(const Sleep&) const noexcept { return true; }
   void cancel(const Sleep&) noexcept;
-  /// Sleeps until a neighbour has filled or emptied a slot, for `nanoseconds`, or until a signal.
+  /// Sleeps until a neighbor has filled or emptied a slot, for `nanoseconds`, or until a signal.
   void start(const Sleep& sleep, long nanoseconds) noexcept;
 
  private:

@@ -25,7 +25,7 @@ Task exchange(Edges& edges, std::span<const EdgeEnd> in, const Operands& input, 
 }
 
 /// A random graph of ranks in this process: edges between any two ranks, several between the same two, edges of a rank
-/// to itself, and ends without a neighbour.
+/// to itself, and ends without a neighbor.
 class Graph {
  public:
   /// `process`: the process ID under which all ranks know each other.
@@ -59,7 +59,7 @@ class Graph {
   std::vector<std::unique_ptr<Edges>> edges_;
 };
 
-/// One neighbour collective of all ranks. The content of a message follows from the number of its edge and `call`.
+/// One neighbor collective of all ranks. The content of a message follows from the number of its edge and `call`.
 struct Call {
   std::vector<TestBlocks> input, output;
   int seed;
@@ -267,7 +267,7 @@ TEST(Edges, DestinationMayBeWriteProtected) {
   munmap(tracked, tracked_bytes);
 }
 
-/// A rank that is ahead does not wait for ranks that are not its neighbours, and for a neighbour only when all slots of
+/// A rank that is ahead does not wait for ranks that are not its neighbors, and for a neighbor only when all slots of
 /// their edge are full.
 TEST(Edges, RankMayBeAheadByAllSlots) {
   std::mt19937_64 random(4);

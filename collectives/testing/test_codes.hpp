@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Numbers for quantised allgathers, and their values after one coding. For tests.
+// Numbers for quantized allgathers, and their values after one coding. For tests.
 #include <random>
 #include <vector>
 
-#include "kernels/quantise/quantise.hpp"
-#include "kernels/quantise/test_numbers.hpp"
+#include "kernels/quantize/quantize.hpp"
+#include "kernels/quantize/test_numbers.hpp"
 
 namespace bestride::inline collectives {
 
@@ -31,9 +31,9 @@ inline std::vector<std::byte> random_numbers(std::int64_t count, NumberFormat fo
 /// The expected values of a rank's block: encoded and decoded once, from its beginning.
 inline std::vector<std::byte> coded_once(const std::vector<std::byte>& numbers, NumberFormat format, CodeBits bits) {
   const std::int64_t count = static_cast<std::int64_t>(numbers.size()) / number_bytes(format);
-  std::vector<std::byte> codes(static_cast<std::size_t>(quantised_bytes(count, format, bits))), back(numbers.size());
-  quantise(numbers.data(), format, count, bits, codes.data());
-  dequantise(codes.data(), bits, count, format, back.data());
+  std::vector<std::byte> codes(static_cast<std::size_t>(quantized_bytes(count, format, bits))), back(numbers.size());
+  quantize(numbers.data(), format, count, bits, codes.data());
+  dequantize(codes.data(), bits, count, format, back.data());
   return back;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_Alltoallw and MPI_Neighbor_alltoallw: one exchange, between all ranks or between neighbours. MPI_Alltoallw_init
+// MPI_Alltoallw and MPI_Neighbor_alltoallw: one exchange, between all ranks or between neighbors. MPI_Alltoallw_init
 // is not here for the reason in collective.cpp.
 #include <new>
 #include <type_traits>
@@ -69,7 +69,7 @@ BESTRIDE_LARGE_NEIGHBOR_FORM(Neighbor_alltoallw_init)
 #undef BESTRIDE_LARGE_NEIGHBOR_FORM
 #endif
 
-/// The MPI library's function. MPICH 4.0 copies int counts of neighbours with the in-degree and the out-degree
+/// The MPI library's function. MPICH 4.0 copies int counts of neighbors with the in-degree and the out-degree
 /// exchanged, and so reads counts that are not there: messages are lost, or have the length that the heap's old
 /// contents tell. Its form with MPI_Count copies none.
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
@@ -156,10 +156,10 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
     runtime().comms.add_valid(comm);
   const bool packs = gpu_runtime_detected() || runtime().options().forced || packed_neighbor_blocks_gain();
   CommEntry* known = runtime().comms.find(comm);
-  const Neighbours* neighbours = known ? &known->neighbours() : nullptr;
-  if (neighbours && !neighbours->known) known = nullptr;
-  const Peers to = known ? Peers{neighbours->destinations.size(), neighbours->destinations.data()} : Peers{};
-  const Peers from = known ? Peers{neighbours->sources.size(), neighbours->sources.data()} : Peers{};
+  const Neighbors* neighbors = known ? &known->neighbors() : nullptr;
+  if (neighbors && !neighbors->known) known = nullptr;
+  const Peers to = known ? Peers{neighbors->destinations.size(), neighbors->destinations.data()} : Peers{};
+  const Peers from = known ? Peers{neighbors->sources.size(), neighbors->sources.data()} : Peers{};
   return exchange_typed<via, slot>(
       id, packs ? known : nullptr, to, from, {}, send_buffer, out, receive_buffer, in, comm,
       [comm] { return left_neighbor_reason(comm, NeighborForm::alltoallw, blocking<Tail...>); }, tail...);

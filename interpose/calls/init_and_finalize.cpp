@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initialisation and finalisation: MPI_Init, MPI_Finalize, sessions.
+// Initialization and finalization: MPI_Init, MPI_Finalize, sessions.
 #include <dlfcn.h>
 
 #include <atomic>

@@ -20,7 +20,7 @@ namespace {
 // - prepare(given, ranks, comm, reused): true if MPI is given other arguments. May throw std::bad_alloc.
 // - arguments(given): what MPI is given.
 
-/// The send direction of an allgather: one message to all neighbours.
+/// The send direction of an allgather: one message to all neighbors.
 template <class Count>
 class MessageToAll {
  public:
@@ -51,9 +51,9 @@ class MessageToAll {
 template <class Buffer>
 constexpr CallKind blocks_kind = std::is_same_v<Buffer, const void*> ? CallKind::send : CallKind::receive;
 
-/// One block for each neighbour, block i at i * count extents from the start of the buffer.
+/// One block for each neighbor, block i at i * count extents from the start of the buffer.
 template <class Buffer, class Count>
-class EqualNeighbourBlocks : public PackedBlocks<Count, std::int64_t> {
+class EqualNeighborBlocks : public PackedBlocks<Count, std::int64_t> {
  public:
   using Given = EqualBlocks<Buffer, Count>;
 
@@ -68,9 +68,9 @@ class EqualNeighbourBlocks : public PackedBlocks<Count, std::int64_t> {
   }
 };
 
-/// One block for each neighbour, each with a count and a displacement.
+/// One block for each neighbor, each with a count and a displacement.
 template <class Buffer, class Count, class Displacement>
-class VaryingNeighbourBlocks : public PackedBlocks<Count, Displacement> {
+class VaryingNeighborBlocks : public PackedBlocks<Count, Displacement> {
  public:
   using Given = VaryingBlocks<Buffer, Count, Displacement>;
 
@@ -134,17 +134,17 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
         [&](auto... arguments) { return by_library<via, slot>(LibraryForm::as_called, arguments..., comm, tail...); },
         std::tuple_cat(out_arguments, in_arguments));
   };
-  const Neighbours* neighbours = neighbours_of(comm);
+  const Neighbors* neighbors = neighbors_of(comm);
   // With the engine only messages to the rank itself are packed as a whole; here all blocks are, or none.
   const bool packs = gpu_runtime_detected() || runtime().options().forced ||
                      (!runtime().has_engine() && packed_neighbor_blocks_gain());
-  const bool may_gain = packs && neighbours && has_arguments(out) && has_arguments(in) &&
+  const bool may_gain = packs && neighbors && has_arguments(out) && has_arguments(in) &&
                         (find_candidate(out.type) || find_candidate(in.type) || gpu_runtime_detected());
   const int error = exchange_or_forward<Work>(
       may_gain, comm,
       [&](Work& work) {
-        const bool sends = work.out.prepare(out, neighbours->destinations, comm, persistent<Tail...>);
-        const bool receives = work.in.prepare(in, neighbours->sources, comm, persistent<Tail...>);
+        const bool sends = work.out.prepare(out, neighbors->destinations, comm, persistent<Tail...>);
+        const bool receives = work.in.prepare(in, neighbors->sources, comm, persistent<Tail...>);
         if (reporting()) [[unlikely]] {
           work.out.record_in_report(id);
           work.in.record_in_report(id);
@@ -157,7 +157,7 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
         if (persistent<Tail...> || may_gain) return unchanged();
         return call_and_record(name(id), unchanged, [&]() -> LeftCall {
           const std::optional<dispatch_detail::BlockBytes> sent =
-              neighbours ? dispatch_detail::neighbor_bytes(out, neighbours->destinations) : std::nullopt;
+              neighbors ? dispatch_detail::neighbor_bytes(out, neighbors->destinations) : std::nullopt;
           return {sent ? sent->sum : 0, left_neighbor_reason(comm, form, blocking<Tail...>)};
         });
       },
@@ -167,7 +167,7 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
       tail...);
   if (leaving && error == MPI_SUCCESS) {
     const std::optional<dispatch_detail::BlockBytes> sent =
-        neighbours ? dispatch_detail::neighbor_bytes(out, neighbours->destinations) : std::nullopt;
+        neighbors ? dispatch_detail::neighbor_bytes(out, neighbors->destinations) : std::nullopt;
     count_left_neighbor_call(*leaving, sent ? sent->sum : 0);
   }
   return error;
@@ -175,30 +175,30 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
 
 template <Calls& via, auto slot, class Count, class... Tail>
 int allgather(CallId id, OneBlock<const void*, Count> out, EqualBlocks<void*, Count> in, MPI_Comm comm, Tail... tail) {
-  return exchange<via, slot, MessageToAll<Count>, EqualNeighbourBlocks<void*, Count>>(id, NeighborForm::alltoall, out,
-                                                                                      in, comm, tail...);
+  return exchange<via, slot, MessageToAll<Count>, EqualNeighborBlocks<void*, Count>>(id, NeighborForm::alltoall, out,
+                                                                                     in, comm, tail...);
 }
 
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int allgatherv(CallId id, OneBlock<const void*, Count> out, VaryingBlocks<void*, Count, Displacement> in, MPI_Comm comm,
                Tail... tail) {
-  return exchange<via, slot, MessageToAll<Count>, VaryingNeighbourBlocks<void*, Count, Displacement>>(
+  return exchange<via, slot, MessageToAll<Count>, VaryingNeighborBlocks<void*, Count, Displacement>>(
       id, NeighborForm::alltoall, out, in, comm, tail...);
 }
 
 template <Calls& via, auto slot, class Count, class... Tail>
 int alltoall(CallId id, EqualBlocks<const void*, Count> out, EqualBlocks<void*, Count> in, MPI_Comm comm,
              Tail... tail) {
-  return exchange<via, slot, EqualNeighbourBlocks<const void*, Count>, EqualNeighbourBlocks<void*, Count>>(
+  return exchange<via, slot, EqualNeighborBlocks<const void*, Count>, EqualNeighborBlocks<void*, Count>>(
       id, NeighborForm::alltoall, out, in, comm, tail...);
 }
 
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int alltoallv(CallId id, VaryingBlocks<const void*, Count, Displacement> out,
               VaryingBlocks<void*, Count, Displacement> in, MPI_Comm comm, Tail... tail) {
-  return exchange<via, slot, VaryingNeighbourBlocks<const void*, Count, Displacement>,
-                  VaryingNeighbourBlocks<void*, Count, Displacement>>(id, NeighborForm::alltoallv, out, in, comm,
-                                                                      tail...);
+  return exchange<via, slot, VaryingNeighborBlocks<const void*, Count, Displacement>,
+                  VaryingNeighborBlocks<void*, Count, Displacement>>(id, NeighborForm::alltoallv, out, in, comm,
+                                                                     tail...);
 }
 
 }  // namespace

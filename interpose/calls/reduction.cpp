@@ -43,7 +43,7 @@ std::int64_t all_elements(Collective what, const Counts& counts, MPI_Comm comm) 
     return std::int64_t{counts} * ranks;
 }
 
-/// The call as it is. Of persistent calls, the initialisation is not recorded.
+/// The call as it is. Of persistent calls, the initialization is not recorded.
 template <class... Tail, class Counts, class Call>
 int left(const char* call_name, Collective what, const Counts& counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
          const Call& call) {

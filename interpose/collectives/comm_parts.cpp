@@ -21,7 +21,7 @@ namespace {
 /// Blocking calls that are left to the MPI library first. To make a OneNode and to ask for its memory takes as long as
 /// one or two of them.
 constexpr int calls_before = 3;
-/// The same of neighbour collectives, whose edges have to be known, too.
+/// The same of neighbor collectives, whose edges have to be known, too.
 constexpr int neighbor_calls_before = 15;
 
 /// Communicators that were created before the first one whose edges are not looked for when it is created.
@@ -122,7 +122,7 @@ OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept {
   CommCollectives& collectives = entry.collectives;
   if (OneNodeNeighbors* const known = collectives.one_node_neighbors.get()) return known;
   const Job* all = job();
-  if (!all || !may_share_memory(entry) || !entry.neighbours().known || !shares_neighbors(entry)) return nullptr;
+  if (!all || !may_share_memory(entry) || !entry.neighbors().known || !shares_neighbors(entry)) return nullptr;
   if (++collectives.neighbor_calls <= neighbor_calls_before && !collectives.shares_always) return nullptr;
   try_to([&] {
     collectives.one_node_neighbors = std::make_shared<OneNodeNeighbors>(

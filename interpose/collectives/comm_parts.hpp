@@ -18,26 +18,26 @@ OneNode* one_node_of_call(CommEntry& entry) noexcept;
 /// Called for such a collective that was left to the MPI library because there is no OneNode.
 inline void end_call_without_one_node(CommEntry& entry) noexcept { entry.collectives.call_begun = false; }
 
-/// The entry of a communicator whose next blocking neighbour collective is left to the MPI library whatever its
+/// The entry of a communicator whose next blocking neighbor collective is left to the MPI library whatever its
 /// arguments are; else nullptr. Such a call has to be counted if it succeeds: one that the library rejects is perhaps
 /// made on this rank only.
 CommEntry* leaving_neighbor_call(MPI_Comm comm) noexcept;
-/// Counts a neighbour collective that was left to the library. `bytes`: how many this rank has sent, as far as it
+/// Counts a neighbor collective that was left to the library. `bytes`: how many this rank has sent, as far as it
 /// knows.
 void count_left_neighbor_call(CommEntry& entry, std::int64_t bytes) noexcept;
 /// True if such a call should not read the topology, which takes as long as a quarter of it.
 inline bool with_few_neighbor_calls(const CommEntry& entry) noexcept { return entry.collectives.neighbor_calls < 3; }
-/// The communicator's OneNodeNeighbors; nullptr: there is none so far. Called in a blocking neighbour collective, which
+/// The communicator's OneNodeNeighbors; nullptr: there is none so far. Called in a blocking neighbor collective, which
 /// this counts.
 OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept;
 
 /// Makes the queue of nonblocking collectives, if there is none. False: no memory.
 bool make_one_node_queue(CommEntry& entry) noexcept;
 
-/// Called in a nonblocking neighbour collective that would go through a queue: makes the queue if the edges were known
+/// Called in a nonblocking neighbor collective that would go through a queue: makes the queue if the edges were known
 /// when the communicator was created. If not, a later call that may wait looks for them.
 void want_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept;
-/// Makes the queue of nonblocking neighbour collectives, if it is wanted. Called by all members in a call that may
+/// Makes the queue of nonblocking neighbor collectives, if it is wanted. Called by all members in a call that may
 /// wait.
 void make_wanted_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept;
 /// All members have created `comm`, which has a virtual topology. Makes that queue if few communicators were created

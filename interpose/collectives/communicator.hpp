@@ -51,7 +51,7 @@ void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept;
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
                               bool exact, CollectiveChoice* choice) noexcept;
 
-/// Makes a queue for one persistent collective; its members agree on it in the initialisation call. Members may start
+/// Makes a queue for one persistent collective; its members agree on it in the initialization call. Members may start
 /// their persistent collectives in any order and wait for any of them first, so each has its own queue. Each queue has
 /// shared memory of its own, as much as a collective of `bytes` bytes (of CollectiveShape) needs, and the number of
 /// queues is limited. Returns nullptr on all members if the collective is left to MPI, for example because some member

@@ -123,10 +123,10 @@ std::optional<int> execute_collective(const Route& route, MPI_Comm comm, const c
   return MPI_SUCCESS;
 }
 
-bool may_be_quantised(const CommEntry& entry) noexcept {
+bool may_be_quantized(const CommEntry& entry) noexcept {
   const Job* all = job();
-  const int hint = entry.collectives.hints.quantise;
-  return (hint != CommHints::none ? hint : all ? all->settings.quantise : 0) != 0;
+  const int hint = entry.collectives.hints.quantize;
+  return (hint != CommHints::none ? hint : all ? all->settings.quantize : 0) != 0;
 }
 
 DispatchedReduction reduction_of_nothing(MPI_Op op, MPI_Datatype type) noexcept {

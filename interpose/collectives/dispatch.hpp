@@ -20,7 +20,7 @@
 #include "interpose/collectives/member.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/operations.hpp"
-#include "interpose/collectives/quantised_operations.hpp"
+#include "interpose/collectives/quantized_operations.hpp"
 #include "interpose/collectives/reduction_order.hpp"
 #include "interpose/collectives/requests.hpp"
 #include "interpose/collectives/short_calls.hpp"
@@ -114,7 +114,7 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
 /// The route of a nonblocking collective of members on one node. `bytes`: the bytes of CollectiveShape; no value if
 /// each member knows only its own sizes.
 Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept;
-/// The route of a persistent collective of members on one node, in its initialisation; waits for the other members.
+/// The route of a persistent collective of members on one node, in its initialization; waits for the other members.
 /// *bytes: the bytes of CollectiveShape as far as this member knows; it becomes the largest of all members'. `varying`:
 /// the collective has a size for each block. `gaps`: for an alltoall, whether a datatype of this member has gaps.
 Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes, bool varying,
@@ -130,7 +130,7 @@ std::optional<int> execute_collective(const Route& route, MPI_Comm comm, const c
 
 namespace dispatch_detail {
 
-/// Initialisation calls of persistent collectives may also wait for other members (MPI-4, 6.13).
+/// Initialization calls of persistent collectives may also wait for other members (MPI-4, 6.13).
 template <class... Tail>
 CommMember member_of(MPI_Comm comm) noexcept {
   return CommMember(comm, blocking<Tail...> || persistent<Tail...>);
@@ -287,7 +287,7 @@ bool has_size(const CommEntry& entry, std::int64_t bytes) noexcept {
 }  // namespace dispatch_detail
 
 /// True if allgathers of this communicator may be approximate, as far as all members know without looking at the types.
-bool may_be_quantised(const CommEntry& entry) noexcept;
+bool may_be_quantized(const CommEntry& entry) noexcept;
 
 // The functions below return the error of the call if it was carried out. Otherwise nothing was done and the call is
 // left to the library, in the form *left; *left is set only if this is not the form that was called.
@@ -378,7 +378,7 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   if (entry->collectives.leaves(Collective::allreduce, form_of<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = bytes == 0 ? reduction_of_nothing(op, type)
                                              : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
-  const auto codes = quantised_sum(*entry, op, type);
+  const auto codes = quantized_sum(*entry, op, type);
   const ReductionCall sum{Collective::allreduce, 0, op, type, static_cast<std::int64_t>(count)};
   SumOrder* order = nullptr;
   AskingInterval& extremes = entry->collectives.extremes;
@@ -401,7 +401,7 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
           input.emplace(blocks_of(OneBlock<const void*, Count>{send, count, type}, 1, Access::read, staged));
         UserBlocks output =
             blocks_of(OneBlock<void*, Count>{receive, count, type}, 1, input ? Access::written : Access::both, staged);
-        if (codes) return std::make_unique<QuantisedAllreduce>(std::move(input), std::move(output), *codes);
+        if (codes) return std::make_unique<QuantizedAllreduce>(std::move(input), std::move(output), *codes);
         MpiReduction reduction(op, type, how.tree(order, entry->size()));
         if (how.if_ordinary) reduction.mark_order();
         if (order && to.one_node) reduction.leave_nans(entry->size());
@@ -433,7 +433,7 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
     return std::nullopt;
   if (entry->collectives.leaves(Collective::reduce_scatter, form_of<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
-  const auto codes = quantised_sum(*entry, op, type);
+  const auto codes = quantized_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
   const Route to =
       route_call<Tail...>(comm, *entry, Collective::reduce_scatter, bytes, element.packed, how.exact(), false, left);
@@ -452,7 +452,7 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
         ReduceScatterResult kept =
             in_place ? ReduceScatterResult(runtime().pool, output.bytes(0)) : ReduceScatterResult();
         if (codes)
-          return std::make_unique<QuantisedReduceScatter>(std::move(input), std::move(output), std::move(kept), *codes);
+          return std::make_unique<QuantizedReduceScatter>(std::move(input), std::move(output), std::move(kept), *codes);
         return std::make_unique<ReduceScatterOperation>(std::move(input), std::move(output), std::move(kept),
                                                         MpiReduction(op, type, how.tree(nullptr, entry->size())));
       },

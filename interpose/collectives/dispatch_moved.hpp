@@ -39,12 +39,12 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
     if (same_place(out, in, element, entry->rank())) return std::nullopt;
   }
   const Route to = route_call<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather,
-                                       bytes, 1, !may_be_quantised(*entry), false, left);
+                                       bytes, 1, !may_be_quantized(*entry), false, left);
   if (!to) return std::nullopt;
   if constexpr (blocking<Tail...>) {
     std::int64_t longest = 0;
     for (int rank = 0; rank < entry->size(); ++rank) longest = std::max(longest, block_bytes(in, element.packed, rank));
-    if (Rounds* const rounds = may_be_quantised(*entry) ? nullptr : at_once(to.one_node, longest, false)) {
+    if (Rounds* const rounds = may_be_quantized(*entry) ? nullptr : at_once(to.one_node, longest, false)) {
       const PlainData received = plain_data(in.buffer, in.type, bytes);
       const auto all = blocks_at(received, in, element.packed);
       const std::int64_t own_bytes = all.bytes(entry->rank());
@@ -58,11 +58,11 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
   return carry(
       to, comm, call,
       [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-        const auto codes = quantised_gather(*entry, in.type);
+        const auto codes = quantized_gather(*entry, in.type);
         std::optional<UserBlocks> own;
         if (!in_place) own.emplace(blocks_of(out, 1, Access::read, staged));
         UserBlocks all = blocks_of(in, entry->size(), in_place ? Access::both : Access::written, staged, entry->rank());
-        if (codes) return std::make_unique<QuantisedAllgather>(std::move(own), std::move(all), *codes);
+        if (codes) return std::make_unique<QuantizedAllgather>(std::move(own), std::move(all), *codes);
         return std::make_unique<AllgatherOperation>(std::move(own), std::move(all));
       },
       tail...);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Dispatch of the neighbour collectives to the memory of one node.
+// Dispatch of the neighbor collectives to the memory of one node.
 //
-// The route cannot depend on a call's arguments: two neighbours know the size of the message between them only, and
+// The route cannot depend on a call's arguments: two neighbors know the size of the message between them only, and
 // other pairs of ranks may exchange other sizes. So all blocking calls of a communicator go through OneNodeNeighbors
 // once it exists, and all nonblocking ones through its NeighborQueue.
 #include <mpi.h>
@@ -24,7 +24,7 @@ namespace bestride::inline interpose {
 
 namespace dispatch_detail {
 
-/// One block for all neighbours.
+/// One block for all neighbors.
 class BlockForAll final : public Operands {
  public:
   explicit BlockForAll(UserBlocks block) noexcept : block_(std::move(block)) {}
@@ -46,14 +46,14 @@ struct BlockBytes {
   }
 };
 
-// Blocks in the order of the neighbours `peers`; those of MPI_PROC_NULL are empty.
+// Blocks in the order of the neighbors `peers`; those of MPI_PROC_NULL are empty.
 // - neighbor_bytes(): no value: an argument is invalid.
 // - neighbor_gaps(): a block has gaps.
 // - neighbor_blocks(): as blocks_of().
 
 template <class Given>
 std::optional<BlockBytes> neighbor_bytes(const Given& given, const std::vector<int>& peers) noexcept {
-  // MPICH does not look at the type of no elements, but at a count even if there are no neighbours.
+  // MPICH does not look at the type of no elements, but at a count even if there are no neighbors.
   if constexpr (!Given::has_arrays) {
     if (given.count == 0) return BlockBytes();
     if (given.count < 0) return std::nullopt;
@@ -138,14 +138,14 @@ namespace dispatch_detail {
 
 template <class Out, class In>
 std::optional<int> exchange_now(const char* call, NeighborForm form, const Out& out, const In& in, std::int64_t sent,
-                                const Neighbours& neighbours, CommEntry& entry, MPI_Comm comm) {
+                                const Neighbors& neighbors, CommEntry& entry, MPI_Comm comm) {
   OneNodeNeighbors* const node = choose_one_node_neighbors(comm, entry, form, sent);
   if (!node) return std::nullopt;
   const Stopwatch watch(reporting());
   try {
     StagedBlocks staged(comm);
-    auto from = neighbor_blocks(out, neighbours.destinations, Access::read, staged);
-    auto to = neighbor_blocks(in, neighbours.sources, Access::written, staged);
+    auto from = neighbor_blocks(out, neighbors.destinations, Access::read, staged);
+    auto to = neighbor_blocks(in, neighbors.sources, Access::written, staged);
     {
       TransferBatch batch;
       staged.copy_in();
@@ -170,7 +170,7 @@ std::optional<int> exchange_now(const char* call, NeighborForm form, const Out& 
 
 }  // namespace dispatch_detail
 
-/// True if a neighbour collective is forwarded whatever its arguments are.
+/// True if a neighbor collective is forwarded whatever its arguments are.
 template <class... Tail>
 bool leaves_neighbor_call(MPI_Comm comm) noexcept {
   if (gpu_runtime_detected() || reporting() || runtime().options().forced || packed_neighbor_blocks_gain())
@@ -190,19 +190,19 @@ std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const 
   if (!entry || !may_share_memory(*entry) || !has_request(tail...) || out.buffer == MPI_IN_PLACE ||
       in.buffer == MPI_IN_PLACE)
     return std::nullopt;
-  const Neighbours& neighbours = entry->neighbours();
-  const std::optional<BlockBytes> sent = neighbor_bytes(out, neighbours.destinations),
-                                  received = neighbor_bytes(in, neighbours.sources);
+  const Neighbors& neighbors = entry->neighbors();
+  const std::optional<BlockBytes> sent = neighbor_bytes(out, neighbors.destinations),
+                                  received = neighbor_bytes(in, neighbors.sources);
   // A call that the library rejects on this rank must not be counted: the other members may not make it.
   if (!sent || !received) return std::nullopt;
   if constexpr (blocking<Tail...> || persistent<Tail...>) make_wanted_neighbor_queue(comm, *entry);
   if constexpr (blocking<Tail...>) {
-    return exchange_now(call, form, out, in, sent->sum, neighbours, *entry, comm);
+    return exchange_now(call, form, out, in, sent->sum, neighbors, *entry, comm);
   } else {
     std::shared_ptr<NeighborQueue> queue;
     if constexpr (persistent<Tail...>)
       queue = make_neighbor_queue(comm, *entry, form, std::max(sent->longest, received->longest),
-                                  neighbor_gaps(out, neighbours.destinations) || neighbor_gaps(in, neighbours.sources));
+                                  neighbor_gaps(out, neighbors.destinations) || neighbor_gaps(in, neighbors.sources));
     else
       queue = choose_neighbor_queue(comm, *entry, form);
     if (!queue) return std::nullopt;
@@ -213,8 +213,8 @@ std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const 
     return carry(
         to, comm, call,
         [&](StagedBlocks& staged) -> std::unique_ptr<Operation> {
-          auto from = neighbor_blocks(out, neighbours.destinations, Access::read, staged);
-          auto into = neighbor_blocks(in, neighbours.sources, Access::written, staged);
+          auto from = neighbor_blocks(out, neighbors.destinations, Access::read, staged);
+          auto into = neighbor_blocks(in, neighbors.sources, Access::written, staged);
           return std::make_unique<NeighborOperation<decltype(from), decltype(into)>>(form, std::move(from),
                                                                                      std::move(into));
         },

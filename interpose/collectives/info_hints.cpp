@@ -9,7 +9,7 @@
 #include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/member.hpp"
 #include "interpose/mpi/functions.hpp"
-#include "kernels/quantise/format.hpp"
+#include "kernels/quantize/format.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -25,13 +25,13 @@ struct Key {
   const char* remedy;  ///< the valid values, for the message
   int off;             ///< the value if members differ
 };
-constexpr HintValue quantise_choices[] = {{"off", 0}, {"int8", 8}, {"int4", 4}};
+constexpr HintValue quantize_choices[] = {{"off", 0}, {"int8", 8}, {"int4", 4}};
 constexpr HintValue reassociate_choices[] = {{"0", 0}, {"1", 1}, {"false", 0}, {"true", 1}};
 constexpr HintValue format_choices[] = {{"none", CommHints::none - 1},
                                         {"bfloat16", static_cast<int>(NumberFormat::bfloat16)},
                                         {"half", static_cast<int>(NumberFormat::float16)}};
 constexpr Key keys[] = {
-    {"bestride_quantize", &CommHints::quantise, quantise_choices, "off, int8 or int4", 0},
+    {"bestride_quantize", &CommHints::quantize, quantize_choices, "off, int8 or int4", 0},
     {"bestride_reassociate", &CommHints::reassociate, reassociate_choices, "0 or 1", 0},
     {"bestride_format", &CommHints::format, format_choices, "bfloat16, half or none", CommHints::none - 1}};
 static_assert(hint_words == 2 * sizeof keys / sizeof *keys);

@@ -66,7 +66,7 @@ JobSettings settings_here(const MachineProfile* profile) noexcept {
   const std::string& order = settings.text("BESTRIDE_SUM_ORDER");
   own.calls_before_order = order == "library" || gpu_aware() ? -1 : order == "first" ? 0 : SumOrder::calls_before;
   const std::string& codes = settings.text("BESTRIDE_QUANTIZE");
-  own.quantise = codes == "int8" ? 8 : codes == "int4" ? 4 : 0;
+  own.quantize = codes == "int8" ? 8 : codes == "int4" ? 4 : 0;
   return own;
 }
 

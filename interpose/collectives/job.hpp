@@ -22,7 +22,7 @@ struct JobSettings {
                                   ///< kept
   std::int32_t reassociate = 0;   ///< BESTRIDE_REASSOCIATE
   std::int32_t calls_before_order = -1;  ///< BESTRIDE_SUM_ORDER: equal calls until the order is found out; -1: never is
-  std::int32_t quantise = 0;             ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
+  std::int32_t quantize = 0;             ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
   OneNodeLimits one_node;
   std::int32_t beside_tools = 0;  ///< BESTRIDE_COLLECTIVES is set, so a tool_behind() does not matter
 };

@@ -30,7 +30,7 @@ struct LeftCollective {
 /// Why the call was left, as a static string (docs/report.md). The second form is for reductions.
 const char* left_reason(const LeftCollective& left) noexcept;
 const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type) noexcept;
-/// Why a neighbour collective that moves some bytes was left, as a static string.
+/// Why a neighbor collective that moves some bytes was left, as a static string.
 const char* left_neighbor_reason(MPI_Comm comm, NeighborForm form, bool blocking) noexcept;
 
 /// What the report says of a call that was left. `bytes`: 0 if there is nothing to move.

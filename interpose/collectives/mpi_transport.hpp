@@ -23,7 +23,7 @@ class MpiTransport final : public Transport {
   Transfer send(int rank, const void* data, std::int64_t bytes, VirtualChannel line) noexcept override;
   Transfer receive(int rank, void* data, std::int64_t bytes, VirtualChannel line) noexcept override;
   bool done(Transfer& transfer) noexcept override;
-  /// Lets the MPI library make progress when no operation of ours calls it: a neighbour may wait for a message that the
+  /// Lets the MPI library make progress when no operation of ours calls it: a neighbor may wait for a message that the
   /// application sent before this call.
   void poll() noexcept;
 

@@ -33,7 +33,7 @@ struct MemberEdges {
 using AllMembers = std::array<MemberEdges, RoundsShape::max_ranks>;
 
 /// True if this member says the same of the edges to it as their sources do. MPI does not check this when a graph is
-/// made, and the library's neighbour collectives wait forever if it is not so.
+/// made, and the library's neighbor collectives wait forever if it is not so.
 bool sources_agree(std::span<const MemberEdges> members, const std::vector<int>& sources) noexcept {
   std::array<std::int32_t, RoundsShape::max_ranks> from{};
   for (const int source : sources)
@@ -66,10 +66,10 @@ bool succeeds(CallForm form, Call call, Icall icall, [[maybe_unused]] Init init,
 class Trials {
  public:
   /// May throw std::bad_alloc; nothing below does.
-  explicit Trials(const Neighbours& neighbours) : neighbours_(neighbours), edges_(new NeighborEdges) {
-    edges_->out.resize(neighbours.destinations.size());
-    for (auto& ends : edges_->in) ends.resize(neighbours.sources.size());
-    const std::size_t most = std::max(neighbours.sources.size(), neighbours.destinations.size()) + 1;
+  explicit Trials(const Neighbors& neighbors) : neighbors_(neighbors), edges_(new NeighborEdges) {
+    edges_->out.resize(neighbors.destinations.size());
+    for (auto& ends : edges_->in) ends.resize(neighbors.sources.size());
+    const std::size_t most = std::max(neighbors.sources.size(), neighbors.destinations.size()) + 1;
     for (auto* numbers : {&sent_, &received_, &in_order_}) numbers->resize(most);
     ones_.assign(most, 1);
     at_.resize(most);
@@ -84,7 +84,7 @@ class Trials {
   bool run(MPI_Comm comm, CallForm calls, std::span<const MemberEdges> members, int first, bool parallel) noexcept {
     for (std::size_t i = 0; i < edges_->out.size(); ++i) {
       sent_[i] = first + static_cast<int>(i);
-      if (const int peer = neighbours_.destinations[i]; peer >= 0)
+      if (const int peer = neighbors_.destinations[i]; peer >= 0)
         edges_->out[i] = {sent_[i], peer, members[static_cast<std::size_t>(peer)].process};
     }
     bool good = true;
@@ -99,7 +99,7 @@ class Trials {
       std::fill(received_.begin(), received_.end(), -1);
       good &= call(comm, calls, of_form);
       for (std::size_t i = 0; i < ends.size(); ++i) {
-        const int peer = neighbours_.sources[i];
+        const int peer = neighbors_.sources[i];
         if (peer < 0) continue;
         good &= received_[i] >= 0;
         ends[i] = {received_[i], peer, members[static_cast<std::size_t>(peer)].process};
@@ -133,7 +133,7 @@ class Trials {
   }
 #undef BESTRIDE_ALL_FORMS
 
-  const Neighbours& neighbours_;
+  const Neighbors& neighbors_;
   std::unique_ptr<NeighborEdges> edges_;
   std::vector<int> sent_, received_, ones_, in_order_;
   std::vector<MPI_Aint> at_;
@@ -204,29 +204,29 @@ KnownGrids& known_grids() noexcept {
 
 FoundEdges find_new_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::int64_t limit) noexcept {
   FoundEdges found;
-  const Neighbours& neighbours = entry.neighbours();
+  const Neighbors& neighbors = entry.neighbors();
   MemberEdges own;
   std::unique_ptr<Trials> trials;
   try {
-    if (neighbours.known) {
-      own.parallel = has_parallel(neighbours.sources) || has_parallel(neighbours.destinations);
-      trials = std::make_unique<Trials>(neighbours);
+    if (neighbors.known) {
+      own.parallel = has_parallel(neighbors.sources) || has_parallel(neighbors.destinations);
+      trials = std::make_unique<Trials>(neighbors);
     }
   } catch (...) {
   }
   own.good = trials != nullptr;
   own.process = getpid();
-  own.in = static_cast<std::int32_t>(neighbours.sources.size());
-  own.out = static_cast<std::int32_t>(neighbours.destinations.size());
+  own.in = static_cast<std::int32_t>(neighbors.sources.size());
+  own.out = static_cast<std::int32_t>(neighbors.destinations.size());
   constexpr int words = sizeof own / sizeof(std::int32_t);
   AllMembers told, members;
   told.fill(own);
-  for (const int destination : neighbours.destinations)
+  for (const int destination : neighbors.destinations)
     if (destination >= 0) ++told[static_cast<std::size_t>(destination)].to_you;
   if (real.Alltoall(told.data(), words, MPI_INT32_T, members.data(), words, MPI_INT32_T, comm) != MPI_SUCCESS)
     return found;
   const std::span<const MemberEdges> all(members.data(), static_cast<std::size_t>(entry.size()));
-  const std::int64_t differs = !sources_agree(all, neighbours.sources);
+  const std::int64_t differs = !sources_agree(all, neighbors.sources);
   std::int64_t any = 1;
   if (real.Allreduce(&differs, &any, 1, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || any) return found;
   std::int64_t edges = 0, first = 0;
@@ -243,7 +243,7 @@ FoundEdges find_new_edges(MPI_Comm comm, CommEntry& entry, CallForm calls, std::
   const auto bytes = static_cast<std::int64_t>(shape.bytes());
   if (edges > std::numeric_limits<int>::max() || bytes > std::max(limit, least_limit)) {
     log_info_once("edges",
-                  "a virtual topology has %lld edges, which need %lld MiB of shared memory; its neighbour collectives "
+                  "a virtual topology has %lld edges, which need %lld MiB of shared memory; its neighbor collectives "
                   "are left to the MPI library (BESTRIDE_WINDOW_LIMIT)",
                   static_cast<long long>(edges), static_cast<long long>(bytes >> 20));
     return found;

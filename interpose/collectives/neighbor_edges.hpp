@@ -34,7 +34,7 @@ struct NeighborEdges {
 /// What find_edges() has found; the same on all members, except for the edges of this member.
 struct FoundEdges {
   EdgesShape shape;
-  std::shared_ptr<const NeighborEdges> edges;  ///< null: neighbour collectives are left to MPI
+  std::shared_ptr<const NeighborEdges> edges;  ///< null: neighbor collectives are left to MPI
 };
 /// Finds the edges of the virtual topology of `comm`. Collective over its members. `calls`: the form of the calls that
 /// the edges are for. `limit`: the most bytes of shared memory for them.

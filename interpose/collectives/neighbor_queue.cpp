@@ -86,7 +86,7 @@ Task NeighborQueue::exchange(NeighborForm form, const Operands& input, const Ope
 
 std::shared_ptr<NeighborQueue> choose_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form) noexcept {
   CommCollectives& collectives = entry.collectives;
-  if (const Job* all = job(); !all || !all->nonblocking_on_node || !entry.neighbours().known) return nullptr;
+  if (const Job* all = job(); !all || !all->nonblocking_on_node || !entry.neighbors().known) return nullptr;
   // The members know nothing else that is the same on all of them.
   const int calls_before = collectives.shares_always ? 2 : static_cast<int>(Usage::small_pays);
   if (collectives.neighbor_starts < calls_before) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// NeighborQueue: the nonblocking neighbour collectives of a communicator whose members are all on one node, or one
+// NeighborQueue: the nonblocking neighbor collectives of a communicator whose members are all on one node, or one
 // persistent one, through memory of their own that the members share.
 //
-// The first operation, or the initialisation of the persistent one, creates the memory. Steps make no MPI call, because
+// The first operation, or the initialization of the persistent one, creates the memory. Steps make no MPI call, because
 // the progress thread takes them, too. Without memory, nonblocking operations go by messages. The numbers of the edges,
-// which need the MPI library, are found when the communicator is created, or in the initialisation call: a nonblocking
+// which need the MPI library, are found when the communicator is created, or in the initialization call: a nonblocking
 // call may not wait for other members.
 #include <mpi.h>
 
@@ -37,7 +37,7 @@ class NeighborQueue final : public CollectiveQueue {
 
   bool serves(NeighborForm form) const noexcept { return found_.edges->serves(form); }
   const char* variant() const noexcept override { return "one node"; }
-  /// The task of one operation. Block i of `input` and `output` is that of neighbour i; the operands live until the
+  /// The task of one operation. Block i of `input` and `output` is that of neighbor i; the operands live until the
   /// task has ended.
   Task exchange(NeighborForm form, const Operands& input, const Operands& output);
 
@@ -56,11 +56,11 @@ class NeighborQueue final : public CollectiveQueue {
   std::unique_ptr<EdgeMessages> messages_;  ///< if there is no memory
 };
 
-/// The communicator's queue if a nonblocking neighbour collective goes through it; nullptr: leave it to the MPI
+/// The communicator's queue if a nonblocking neighbor collective goes through it; nullptr: leave it to the MPI
 /// library. All members call this and get the same answer.
 std::shared_ptr<NeighborQueue> choose_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form) noexcept;
 
-/// The queue of a persistent neighbour collective in its initialisation call; waits for the other members. `longest`:
+/// The queue of a persistent neighbor collective in its initialization call; waits for the other members. `longest`:
 /// bytes of this member's longest message; `gaps`: a datatype of this member has gaps. nullptr on all members: leave it
 /// to the MPI library.
 std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form,

@@ -135,7 +135,7 @@ inline bool leaves_barriers(const CommEntry& entry) noexcept {
   return entry.size() < 2 ||
          (all && may_share_memory(entry) && !entry.collectives.shares_always && !all->settings.one_node.barriers);
 }
-/// True if the limits leave all neighbour collectives of this form to the MPI library. A blocking one would also
+/// True if the limits leave all neighbor collectives of this form to the MPI library. A blocking one would also
 /// prepare the others.
 inline bool leaves_neighbors(const CommEntry& entry, bool blocking) noexcept {
   const Job* const all = job();

@@ -63,12 +63,12 @@ void OneNodeNeighbors::exchange(NeighborForm form, const Operands& input, const 
 void report_exchange(bool copies_refused, bool truncated) noexcept {
   if (copies_refused)
     log_info_once("copies",
-                  "the kernel forbids copies from other ranks' memory (process_vm_readv); neighbour collectives of "
+                  "the kernel forbids copies from other ranks' memory (process_vm_readv); neighbor collectives of "
                   "long messages copy twice");
   // MPICH 4.0.2 returns MPI_SUCCESS.
   if (truncated)
     warn_once("truncated",
-              "a neighbour collective has received a message that is longer than its block; its end is lost (the "
+              "a neighbor collective has received a message that is longer than its block; its end is lost (the "
               "counts of source and destination differ)");
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// OneNodeNeighbors: the blocking neighbour collectives of a communicator whose members are all on one node, through
+// OneNodeNeighbors: the blocking neighbor collectives of a communicator whose members are all on one node, through
 // memory that they share.
 //
 // Some calls ask rank 0 for memory (comm_memory.hpp). They wait for all members, which MPI allows of any collective;
-// the others wait for neighbours only.
+// the others wait for neighbors only.
 #include <mpi.h>
 
 #include <memory>
@@ -43,7 +43,7 @@ class OneNodeNeighbors {
   bool leaves_next() const noexcept { return !has_memory() && (decided_ || !asking_.asks_next()); }
   /// Called in place of serves() in a call for which leaves_next() was true.
   void count_left(std::int64_t bytes) noexcept { asking_.count(bytes); }
-  /// Carries out a call; waits for neighbours. Block i of `input` and `output` is that of neighbour i.
+  /// Carries out a call; waits for neighbors. Block i of `input` and `output` is that of neighbor i.
   void exchange(NeighborForm form, const Operands& input, const Operands& output) noexcept;
 
  private:
@@ -60,7 +60,7 @@ class OneNodeNeighbors {
 /// Says once what the user should know about an exchange. Any thread.
 void report_exchange(bool copies_refused, bool truncated) noexcept;
 
-/// The communicator's OneNodeNeighbors if a blocking neighbour collective goes through it; nullptr: leave it to the MPI
+/// The communicator's OneNodeNeighbors if a blocking neighbor collective goes through it; nullptr: leave it to the MPI
 /// library. All members call this and get the same answer. `bytes`: that this rank sends.
 OneNodeNeighbors* choose_one_node_neighbors(MPI_Comm comm, CommEntry& entry, NeighborForm form,
                                             std::int64_t bytes) noexcept;

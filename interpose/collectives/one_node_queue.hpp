@@ -3,7 +3,7 @@
 // OneNodeQueue: the nonblocking collectives of a communicator whose members are all on one node, or one persistent
 // collective of it, through memory that the members share.
 //
-// The first nonblocking operation, or the initialisation of a persistent collective, which may wait, asks for the
+// The first nonblocking operation, or the initialization of a persistent collective, which may wait, asks for the
 // memory. Steps make no MPI call, so the progress thread may take them whatever thread level the application has asked
 // for. If there is no memory, nonblocking operations go by messages, which this rank sends and receives in MPI calls
 // only, and persistent collectives are left to the MPI library: members may start them in any order, so none can be

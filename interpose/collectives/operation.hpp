@@ -42,7 +42,7 @@ class Operation {
   /// Returns the task of one start if all members are on one node. The task of an operation that may be nonblocking
   /// calls no MPI function. Throws std::bad_alloc for operations that exist only between nodes.
   virtual Task begin(Rounds&) { throw std::bad_alloc(); }
-  /// Returns the task of one start of a neighbour collective. Throws std::bad_alloc for all other operations.
+  /// Returns the task of one start of a neighbor collective. Throws std::bad_alloc for all other operations.
   virtual Task begin(NeighborQueue&) { throw std::bad_alloc(); }
   /// True for a blocking call between nodes that goes to the MPI library if must_leave() is true on any member. The
   /// same on all members.

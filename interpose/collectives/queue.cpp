@@ -125,7 +125,7 @@ bool CollectiveQueue::step(bool may_call_mpi) noexcept {
 }
 
 bool CollectiveQueue::run(Operation& operation) noexcept {
-  // With more ranks than cores, the neighbour that is waited for may need this core.
+  // With more ranks than cores, the neighbor that is waited for may need this core.
   for (int turn = 0; !operation.ended.load(std::memory_order_acquire); ++turn) {
     step();
     if (operation.ended.load(std::memory_order_acquire)) break;

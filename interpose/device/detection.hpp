@@ -8,7 +8,7 @@
 // MPI_Init, which costs two loads to check (library_loads.hpp). After that the query is repeated if the time stamp
 // counter has advanced by about 10 us since the last one; reading the counter costs 6 to 8 ns. No device pointer can be
 // missed: between a query that finds no driver and the first device pointer, the application has to load the driver,
-// initialise it and create a context, which takes milliseconds. Once the driver is loaded, the answer stays yes and
+// initialize it and create a context, which takes milliseconds. Once the driver is loaded, the answer stays yes and
 // costs one load.
 // Alternative considered: a coarse clock, whose tick is longer than a small driver takes to load.
 #include <atomic>

@@ -26,7 +26,7 @@ class Lifetime {
   /// A session was created.
   static void session_begins(Runtime& runtime) noexcept;
   /// A session is about to be finalized. If MPI_Init was not called, MPI ends with the last session and may be
-  /// initialised again, so all entries of handles are removed.
+  /// initialized again, so all entries of handles are removed.
   static void session_ends(Runtime& runtime);
 
  private:

@@ -103,15 +103,15 @@ int exchange_or_forward(bool may_gain, MPI_Comm comm, Prepare prepare, Call call
   return error;
 }
 
-/// The neighbours of `comm`, or nullptr if it is not known to be a valid communicator with a topology.
-inline const Neighbours* neighbours_of(MPI_Comm comm) noexcept {
+/// The neighbors of `comm`, or nullptr if it is not known to be a valid communicator with a topology.
+inline const Neighbors* neighbors_of(MPI_Comm comm) noexcept {
   CommEntry* entry = runtime().comms.find(comm);
   if (!entry) return nullptr;
-  const Neighbours& neighbours = entry->neighbours();
-  return neighbours.known ? &neighbours : nullptr;
+  const Neighbors& neighbors = entry->neighbors();
+  return neighbors.known ? &neighbors : nullptr;
 }
 
-/// False if the MPI library takes longer with packed blocks of neighbours than with their datatypes, whatever they gain
+/// False if the MPI library takes longer with packed blocks of neighbors than with their datatypes, whatever they gain
 /// as messages: 1.1 to 1.35 times as long with Intel MPI 2021.18 (bench/figures_one_node.md). Other libraries that are
 /// no MPICH were not measured.
 inline bool packed_neighbor_blocks_gain() noexcept { return runtime().library() != OneNodeLibrary::other; }

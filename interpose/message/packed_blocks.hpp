@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The blocks of a neighbour collective with one type for all blocks, at multiples of its extent. Respelled blocks could
+// The blocks of a neighbor collective with one type for all blocks, at multiples of its extent. Respelled blocks could
 // not be placed with these displacements, so all blocks are packed into one buffer. Nothing arrives from MPI_PROC_NULL
 // (the edge of a non-periodic grid): such a block is never unpacked.
 #include <mpi.h>

@@ -23,7 +23,7 @@ enum class FailPoint : std::uint8_t {
   message,       ///< a message that the engine serves
   completion,    ///< the completion record of a request
   statuses,      ///< our own statuses for a completion call
-  arrays,        ///< rewritten arguments of a neighbour collective
+  arrays,        ///< rewritten arguments of a neighbor collective
   communicator,  ///< the entry of a communicator
   made,          ///< the entry of a communicator that is created after MPI_Init
   queue,         ///< the queue of a communicator's hierarchical collectives

@@ -18,7 +18,7 @@
 
 namespace bestride::inline interpose {
 
-/// The mutex of a table whose owner serialises all calls but find(): none.
+/// The mutex of a table whose owner serializes all calls but find(): none.
 struct NoMutex {
   void lock() noexcept {}
   void unlock() noexcept {}

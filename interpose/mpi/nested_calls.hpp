@@ -50,7 +50,7 @@ bool nested() noexcept {
 }
 
 /// The object that this thread frees, in a call that may run callbacks of the application. Those may free other objects
-/// by PMPI_ names, so a nested call is recognised by the handle. `current`: a variable of the thread, for each kind of
+/// by PMPI_ names, so a nested call is recognized by the handle. `current`: a variable of the thread, for each kind of
 /// object.
 template <class Handle>
 class ObjectBeingFreed {

@@ -27,7 +27,7 @@ inline constexpr std::size_t call_form_count = 3;
 /// members.
 struct CommHints {
   static constexpr int none = -1;
-  int quantise = none;     ///< bits per code; 0: off
+  int quantize = none;     ///< bits per code; 0: off
   int reassociate = none;  ///< 0 or 1
   int format = none;       ///< format of 16-bit integers: a NumberFormat
 };
@@ -107,7 +107,7 @@ struct CommCollectives {
   AskingInterval extremes;                              ///< whether maxima and minima depend on the order
   std::shared_ptr<CollectiveQueue> queue;               ///< between nodes, null: all collectives are left to MPI
   std::shared_ptr<NeighborQueue> neighbor_queue;
-  int neighbor_starts = 0;                       ///< nonblocking neighbour collectives
+  int neighbor_starts = 0;                       ///< nonblocking neighbor collectives
   bool edges_wanted = false;                     ///< the next call that may wait looks for the edges that these need
   bool edges_sought = false;                     ///< it has
   static constexpr long max_persistent = 64;     ///< persistent collectives with a queue, at a time

@@ -92,20 +92,20 @@ Distance CommEntry::farthest() noexcept {
   return distance;
 }
 
-const Neighbours& CommEntry::neighbours() noexcept {
+const Neighbors& CommEntry::neighbors() noexcept {
   try {
-    std::call_once(neighbours_read_, [this] { read_neighbours(); });
+    std::call_once(neighbors_read_, [this] { read_neighbors(); });
   } catch (...) {
-    neighbours_.known = false;
+    neighbors_.known = false;
   }
-  return neighbours_;
+  return neighbors_;
 }
 
-void CommEntry::read_neighbours() {
+void CommEntry::read_neighbors() {
   int topology = MPI_UNDEFINED;
   if (real.Topo_test(comm_, &topology) != MPI_SUCCESS) return;
-  std::vector<int>& sources = neighbours_.sources;
-  std::vector<int>& destinations = neighbours_.destinations;
+  std::vector<int>& sources = neighbors_.sources;
+  std::vector<int>& destinations = neighbors_.destinations;
   if (topology == MPI_CART) {
     int dimensions = 0;
     if (real.Cartdim_get(comm_, &dimensions) != MPI_SUCCESS) return;
@@ -138,7 +138,7 @@ void CommEntry::read_neighbours() {
   } else {
     return;
   }
-  neighbours_.known = true;
+  neighbors_.known = true;
 }
 
 void* CommRegistry::reserve() noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// CommRegistry: what is known of each communicator: that it is valid, the distance to its ranks, its neighbours.
+// CommRegistry: what is known of each communicator: that it is valid, the distance to its ranks, its neighbors.
 //
 // A communicator is considered valid only after the MPI library has created it in an intercepted call or has accepted
 // it in a call. So a call with an invalid communicator is left to MPI, which raises the error once; a query of ours
@@ -19,7 +19,7 @@
 
 namespace bestride::inline interpose {
 
-struct Neighbours {
+struct Neighbors {
   bool known = false;  ///< the communicator has a virtual topology and it could be read
   std::vector<int> sources;
   std::vector<int> destinations;
@@ -68,16 +68,16 @@ class CommEntry {
     for (int peer = 0; peer < size_; ++peer) ranks.push_back(world_rank(peer));
     return ranks;
   }
-  /// Neighbours in the order used by neighbour collectives, with MPI_PROC_NULL at non-periodic boundaries of a
+  /// Neighbors in the order used by neighbor collectives, with MPI_PROC_NULL at non-periodic boundaries of a
   /// Cartesian grid. Read at the first call.
-  const Neighbours& neighbours() noexcept;
+  const Neighbors& neighbors() noexcept;
 
   CommCollectives collectives;
 
  private:
   Distance to_other(int peer) noexcept;
   void read_world_ranks();
-  void read_neighbours();
+  void read_neighbors();
   Distance farthest() noexcept;
 
   const MPI_Comm comm_;
@@ -89,8 +89,8 @@ class CommEntry {
   int inter_ = 0;
   std::once_flag world_ranks_read_;
   std::vector<int> world_ranks_;  ///< ranks in MPI_COMM_WORLD of all peers; read when first needed
-  std::once_flag neighbours_read_;
-  Neighbours neighbours_;
+  std::once_flag neighbors_read_;
+  Neighbors neighbors_;
   std::atomic<int> farthest_{-1};  ///< a Distance, or -1: not determined yet
 };
 

@@ -72,7 +72,7 @@ class RespelledTypes {
     if (is_crowded(type)) [[unlikely]]
       free_idle();
   }
-  /// Frees all types, because MPI is about to end or may be initialised again. Remaining references must not be used
+  /// Frees all types, because MPI is about to end or may be initialized again. Remaining references must not be used
   /// any more.
   void clear() noexcept;
 

@@ -4,7 +4,7 @@
 //
 // There is no communication: a collective of ours inside MPI_Init would hang a job in which only some ranks have the
 // preload (one rank under a debugger, an MPMD start). Launchers tell the number of ranks on this host and the local
-// rank of this one. The other local ranks are assumed to be its neighbours in rank order, unless the launcher says that
+// rank of this one. The other local ranks are assumed to be its neighbors in rank order, unless the launcher says that
 // ranks are distributed cyclically. A wrong guess makes a choice slower but never a result wrong. Alternative
 // considered: MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) in MPI_Init, which is exact but collective.
 #include "model/distance.hpp"

@@ -5,10 +5,10 @@
 // settings, must run.
 //
 // A rank that takes part announces itself in the launcher's key-value space before MPI_Init (pmi.hpp). After MPI_Init
-// it looks for its neighbours in a binary tree over the ranks and exchanges messages only with those that are present.
+// it looks for its neighbors in a binary tree over the ranks and exchanges messages only with those that are present.
 // In this way all ranks learn whether every rank takes part, with at most three lookups and six short messages per
 // rank. If the launcher has no key-value space, a rank relies on the user's setting (BESTRIDE_ALL_RANKS=1) for the
-// presence of its neighbours and reports a neighbour that does not answer. Alternative considered: a collective in
+// presence of its neighbors and reports a neighbor that does not answer. Alternative considered: a collective in
 // MPI_Init, which hangs if one rank does not call it.
 #include <mpi.h>
 
@@ -32,7 +32,7 @@ class Participants {
 
   /// What all ranks take part in; the same on all ranks that have announced themselves. Known after meet().
   Parts all() const noexcept { return all_; }
-  /// Neighbours in the tree that report; -1: there is none, or it does not report.
+  /// Neighbors in the tree that report; -1: there is none, or it does not report.
   int reporting_parent() const noexcept { return reporting_parent_; }
   const int* reporting_children() const noexcept { return reporting_children_; }
   /// False if this rank knows nothing of other ranks, and so does not know which of them report.

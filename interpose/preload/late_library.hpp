@@ -11,7 +11,7 @@
 
 namespace bestride::preload {
 
-/// A symbol by which another copy of this object is recognised.
+/// A symbol by which another copy of this object is recognized.
 inline constexpr SymbolName other_copy("bestride_version");
 
 /// The first loaded object from `begin` on that is an MPI library; nullptr if there is none. Reads the linker's list:

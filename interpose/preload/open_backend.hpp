@@ -5,7 +5,7 @@
 
 namespace bestride::preload {
 
-/// Called once, with an MPI library mapped. Honours BESTRIDE_DISABLE (1, on, yes, true).
+/// Called once, with an MPI library mapped. Honors BESTRIDE_DISABLE (1, on, yes, true).
 void open_backend() noexcept;
 
 }  // namespace bestride::preload

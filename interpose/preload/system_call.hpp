@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // System calls without libc. While the linker relocates this object, its references to libc's functions may not be
-// bound yet, and a sanitizer's runtime may replace those functions although it is not initialised yet.
+// bound yet, and a sanitizer's runtime may replace those functions although it is not initialized yet.
 #include <cstddef>
 #include <cstdint>
 

@@ -2,7 +2,7 @@
 #pragma once
 // CommunicatorTracker: the communicators, windows and files of the record file, by handle.
 //
-// A reader of the members' separate files must recognise which ranks are members of one communicator. So each
+// A reader of the members' separate files must recognize which ranks are members of one communicator. So each
 // communicator has a uid, which each member computes without a message from the parent's uid, the number of
 // communicators that the parent's members have created together before, and the rank in MPI_COMM_WORLD of its first
 // member, which distinguishes the parts of a split. That of an intercommunicator follows from the ranks of its two

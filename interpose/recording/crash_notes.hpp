@@ -11,7 +11,7 @@ namespace bestride::inline interpose {
 
 /// Notes SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT from now on. `record_path`: the path of this process's record.
 /// Gives the calling thread an alternate signal stack if it has none, so that an overflow of its stack is noted, too.
-/// Called when recording begins, and again when MPI is initialised, since the MPI library may have set handlers
+/// Called when recording begins, and again when MPI is initialized, since the MPI library may have set handlers
 /// meanwhile. Not thread-safe.
 void note_crashes(const char* record_path) noexcept;
 /// Notes that the process ends by exit() or _exit(), and leaves its stack, which contains the caller. Does nothing

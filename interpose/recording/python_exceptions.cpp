@@ -219,11 +219,11 @@ Python::Object* exit_noted(Python::Object* module, Python::Object* arguments, lo
   return original_exit(module, arguments, count);
 }
 
-using Initialise = int(Python::Object* self, Python::Object* arguments, Python::Object* keywords);
-Initialise* original_initialise = nullptr;
-int initialise_noted(Python::Object* self, Python::Object* arguments, Python::Object* keywords) {
+using Initialize = int(Python::Object* self, Python::Object* arguments, Python::Object* keywords);
+Initialize* original_initialize = nullptr;
+int initialize_noted(Python::Object* self, Python::Object* arguments, Python::Object* keywords) {
   note_system_exit();
-  return original_initialise(self, arguments, keywords);
+  return original_initialize(self, arguments, keywords);
 }
 
 /// The interpreter calls sys.exit() through the PyMethodDef of its object, whose first members are a name and the
@@ -241,15 +241,15 @@ void note_calls_of_exit() {
 
 /// The object of an exception is made at `raise SystemExit`, and for sys.exit() from CPython 3.12 on.
 void note_system_exit_objects() {
-  constexpr int initialise_slot = 60;  // Py_tp_init
+  constexpr int initialize_slot = 60;  // Py_tp_init
   constexpr std::size_t most_words = 64;
-  void* const called = python.PyType_GetSlot(*python.PyExc_SystemExit, initialise_slot);
+  void* const called = python.PyType_GetSlot(*python.PyExc_SystemExit, initialize_slot);
   if (!called) return drop_error();  // before CPython 3.10
   void** const type = static_cast<void**>(*python.PyExc_SystemExit);
   void** const slot = std::find(type, type + most_words, called);
   if (slot == type + most_words) return;
-  original_initialise = reinterpret_cast<Initialise*>(called);
-  *slot = reinterpret_cast<void*>(&initialise_noted);
+  original_initialize = reinterpret_cast<Initialize*>(called);
+  *slot = reinterpret_cast<void*>(&initialize_noted);
 }
 
 int add_hook(void*) {

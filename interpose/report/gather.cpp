@@ -65,7 +65,7 @@ void send_up(int to, int ranks, Ledger& ledger) noexcept {
   std::string mine;
   try {
     if (inject_failure(FailPoint::report)) throw std::bad_alloc();
-    mine = ledger.serialise();
+    mine = ledger.serialize();
   } catch (...) {
     mine.clear();
   }

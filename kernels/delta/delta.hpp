@@ -3,7 +3,7 @@
 // Delta: content encoded as its difference from older content that sender and receiver both have. Exact: a bitmap of
 // the changed words, and those words.
 //
-// A word is 16 bits, because typical repeated content is weights in bfloat16 or float16, and an optimiser step leaves
+// A word is 16 bits, because typical repeated content is weights in bfloat16 or float16, and an optimizer step leaves
 // most of them unchanged. A float32 of which only the low half changed costs one word.
 //
 // Bytes, where w is the number of changed words:

@@ -59,7 +59,7 @@ float beyond_noise(float ratio, float noise) noexcept {
   return ratio > most ? ratio / most : ratio * most < 1 ? ratio * most : 1;
 }
 
-/// Linear between the neighbouring measured sizes, constant below the first. Above the last measured size the excess
+/// Linear between the neighboring measured sizes, constant below the first. Above the last measured size the excess
 /// over the prediction counts as waiting time, a constant number of seconds, up to the longest size that calibration
 /// measures; beyond that size the ratio is constant.
 Ratios ratios_at(const CollectiveCorrections& setting, Collective what, bool blocking, double bytes) noexcept {
@@ -122,7 +122,7 @@ struct TestedRatio {
 };
 
 /// Taken from measurements only, never predicted. It applies only to a communicator like a measured one, and only
-/// between two measured sizes that are at most one step of the quick calibration's plan apart, if both favour the form;
+/// between two measured sizes that are at most one step of the quick calibration's plan apart, if both favor the form;
 /// or, next to a single size, within half a step of the complete plan.
 TestedRatio tested_at(const CollectiveParameters& parameters, const CollectiveShape& shape) noexcept {
   if (!shape.blocking) return {};

@@ -200,7 +200,7 @@ TEST(CollectiveChooser, DoesNotUseTheHierarchyIfMeasuredSlower) {
                 const bool hierarchical = chooser.choose(shape).hierarchical;
                 ASSERT_TRUE(!hierarchical || hierarchy > better) << name(what) << " " << size << " " << noise;
                 ++(hierarchical ? taken : left);
-                // These were not measured, but their neighbours were.
+                // These were not measured, but their neighbors were.
                 shape.bytes = shape.bytes * 3 / 2, shape.nodes = 4, shape.ranks = 8;
                 ASSERT_TRUE(hierarchy > better || !chooser.choose(shape).hierarchical)
                     << name(what) << " " << size << " " << noise;
@@ -221,7 +221,7 @@ TEST(CollectiveChooser, UsesAMeasuredGainBeyondTheNoiseWithoutAPrediction) {
   EXPECT_TRUE(takes(1.5, 0.35f, on(broadcast, 512 * KiB, 2, 2))) << "between two such sizes";
 }
 
-TEST(CollectiveChooser, BetweenSizesBothMustFavourTheHierarchy) {
+TEST(CollectiveChooser, BetweenSizesBothMustFavorTheHierarchy) {
   CollectiveMeasurements measured = three_ways(2, 1.5, 0.01f, 2, 2, 200);
   measured.settings[0].hierarchical[static_cast<std::size_t>(allgather)][1][3] *= 1.4f;  // 1.43 against 1.5
   const CollectiveChooser chooser(parameters_of(measured));

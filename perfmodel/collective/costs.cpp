@@ -116,7 +116,7 @@ CollectiveCost hierarchical_cost(const CollectiveShape& shape, const LinkCosts& 
   const double more = shape.what == Collective::reduce && shape.nodes > 1 ? 2.0 * (shape.nodes - 1) / shape.nodes : 1;
   const double bytes = more * wire_lower_bound(shape), ranks = shape.max_ranks_per_node, wire = link.wire_of(ranks);
   const double copying = copied_bytes(shape) * link.copy_byte_s;
-  // One synchronisation each: window filled, network transfer complete, window read.
+  // One synchronization each: window filled, network transfer complete, window read.
   const double waiting = ranks > 1 ? 3 * link.node_sync_s : 0;
   if (shape.nodes < 2) return {copying + waiting, 0};
   const double slice = bytes / ranks,

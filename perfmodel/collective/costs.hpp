@@ -21,7 +21,7 @@ struct LinkCosts {
                          ///< the node sending
   double stream_byte_s;  ///< the same with one rank sending; not less than wire_byte_s
   double copy_byte_s;    ///< per byte that a rank copies in memory while the other ranks of its node also copy
-  double node_sync_s;    ///< one synchronisation of all ranks of a node
+  double node_sync_s;    ///< one synchronization of all ranks of a node
   /// Message size in bytes with which a long exchange over this link is fastest; 0: not measured. It marks where the
   /// MPI library changes from the eager to the rendezvous protocol; the collectives do not need to know the protocols.
   std::int64_t piece_bytes = 0;

@@ -182,16 +182,16 @@ class Library {
   void ring() noexcept {
     const double block = all_ / ranks_, steps = ranks_ - 1;
     cross(entries_, entries_ * steps * block, steps);
-    // Neighbours within a node copy at the same time.
+    // Neighbors within a node copy at the same time.
     const double copying = local_ > entries_ || nodes_ < 2 ? 2 * steps * block * link_.copy_byte_s : 0;
     const double wire = nodes_ < 2 ? 0 : entries_ * steps * block * link_.wire_of(entries_);
     cost_.seconds += std::max(0.0, copying - wire) + (nodes_ < 2 ? steps * link_.node_sync_s : 0);
   }
-  /// Ranks beyond a power of two first pass their data to a neighbour.
+  /// Ranks beyond a power of two first pass their data to a neighbor.
   void fold(double bytes) noexcept {
     if (power_ == ranks_) return;
     const double crossing = nodes_ < 2 ? 0 : local_ > 1 ? spread_ : 1;
-    cross(1, crossing * bytes / 2, crossing);  // of two neighbours one sends and one receives
+    cross(1, crossing * bytes / 2, crossing);  // of two neighbors one sends and one receives
     inside((1 - crossing) * bytes, 1 - crossing);
   }
   /// One rank for each node: recursive halving, then doubling.

@@ -58,8 +58,8 @@ struct OneNodeLimits {
   Table blocking{}, nonblocking{};  ///< by collective
   std::int32_t varying = 0;  ///< blocking ones with a size for each rank, whose members know only their own sizes
   std::int32_t barriers = 0;
-  std::int32_t neighbors = 0;  ///< blocking neighbour collectives
-  std::int32_t requests = 0;   ///< nonblocking neighbour collectives, nonblocking ones with a size for each rank, and
+  std::int32_t neighbors = 0;  ///< blocking neighbor collectives
+  std::int32_t requests = 0;   ///< nonblocking neighbor collectives, nonblocking ones with a size for each rank, and
                                ///< persistent ones, which calibration does not measure
 
   static constexpr OneNodeLimits built_in(OneNodeLibrary library) noexcept;
@@ -167,7 +167,7 @@ constexpr bool persistent_on_one_node(Collective what, std::int64_t bytes, int r
   return false;
 }
 
-/// Whether a persistent neighbour collective goes through shared memory. `longest`: bytes of the longest message of any
+/// Whether a persistent neighbor collective goes through shared memory. `longest`: bytes of the longest message of any
 /// member; `gaps`: a datatype of any member has gaps. Nonblocking ones, whose members can't ask each other, always do.
 /// Measured with 2 ranks: MPICH carries out contiguous messages of up to 4 KiB 1.1 to 1.4 times as fast, and those of
 /// 64 KiB and more up to 1.2 times.

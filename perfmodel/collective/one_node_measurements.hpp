@@ -26,7 +26,7 @@ struct OneNodeCall {
   /// A barrier has one size.
   std::size_t sizes() const noexcept { return kind == Kind::barrier ? 1 : one_node_bytes.size(); }
 };
-/// allgatherv is predicted as allgather. A neighbour collective is MPI_Neighbor_alltoall on a ring.
+/// allgatherv is predicted as allgather. A neighbor collective is MPI_Neighbor_alltoall on a ring.
 inline constexpr auto one_node_calls = [] {
   using enum Collective;
   constexpr std::array measured{broadcast, allgather, gather, scatter, alltoall, allreduce, reduce, reduce_scatter};

@@ -76,7 +76,7 @@ TEST(OneNodeChoice, PersistentCollectives) {
 }
 
 /// One range of sizes, which ends only for alltoalls and reduce-scatters.
-TEST(OneNodeChoice, PersistentNeighbourCollectives) {
+TEST(OneNodeChoice, PersistentNeighborCollectives) {
   EXPECT_TRUE(persistent_neighbors_on_one_node(1, true, false));
   EXPECT_FALSE(persistent_neighbors_on_one_node(1023, false, true));
   EXPECT_TRUE(persistent_neighbors_on_one_node(1024, false, true));

@@ -2,7 +2,7 @@
 // DeviceCosts for machines without calibration. None of the figures was measured in this project; they come from
 // published measurements and specifications, rounded to the cautious side:
 //   - launch and wait 8 us, copy and wait 9 us: Pearson et al., HPDC'21 (TEMPI), figures 9 and 10, V100 with NVLink:
-//     a pack kernel with its synchronisation 12 to 13 us, a copy between host and device 11 us; later drivers take
+//     a pack kernel with its synchronization 12 to 13 us, a copy between host and device 11 us; later drivers take
 //     about two thirds of it.
 //   - device memory 1 TB/s: the same figure 10: 4 MiB packed from blocks of 128 B in 8 us beyond the floor, read and
 //     written. By their data sheets V100 has 0.9 TB/s, A100 1.6 to 2 TB/s, H100 3.4 TB/s.

@@ -3,7 +3,7 @@
 // CostGrid: seconds over packed bytes x block length, stored as log2, so that interpolation between powers is a
 // weighted sum.
 //
-// The costs are sums of c * bytes, d * blocks and a constant, which are nearly linear between neighbouring points on a
+// The costs are sums of c * bytes, d * blocks and a constant, which are nearly linear between neighboring points on a
 // log-log scale. Alternative considered: fitting c, d and the constant, which can't follow the steps of message
 // protocols (fragment size, eager limit); points at a factor of 4 follow them to a few percent.
 #include <array>

@@ -34,7 +34,7 @@ bool parse(std::string_view text, CallKind* kind) noexcept;
 constexpr bool is_message(CallKind kind) noexcept { return kind >= CallKind::send; }
 constexpr bool is_sending(CallKind kind) noexcept { return kind == CallKind::send || kind == CallKind::isend; }
 /// The kind for calls with several concurrent messages: MPI_Isend and similar, persistent messages, MPI_Sendrecv,
-/// neighbour collectives.
+/// neighbor collectives.
 constexpr CallKind in_exchange(CallKind message) noexcept {
   return is_sending(message) ? CallKind::isend : CallKind::irecv;
 }

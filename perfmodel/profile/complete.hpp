@@ -11,7 +11,7 @@ void complete(Measurements* measured, const Measurements& fallback) noexcept;
 
 /// Fills the call classes of Distance::network from those of Distance::node, for profiles measured on one host. It
 /// assumes a slow network (25 Gbit/s, 2 us), that MPI's engines overlap with it completely, and that our kernels do not
-/// overlap; both assumptions favour `forward`.
+/// overlap; both assumptions favor `forward`.
 void derive_network(Measurements* measured) noexcept;
 
 }  // namespace bestride::inline perfmodel

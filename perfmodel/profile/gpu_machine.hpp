@@ -9,7 +9,7 @@
 namespace bestride::inline perfmodel {
 
 /// "NVIDIA H100 80GB HBM3, CUDA 13.0": the name of the device and the CUDA version of the driver. The application must
-/// have initialised the driver. Returns "" if it has not, or if the device can't be queried.
+/// have initialized the driver. Returns "" if it has not, or if the device can't be queried.
 std::string gpu_name(const cuda::Driver& driver, cuda::DeviceOrdinal device);
 
 /// "" if the profile has no GPU curves or was measured on this device and driver; else one line that states the

@@ -134,7 +134,7 @@ class PathFinder {
     found_.push_back(path);
   }
 
-  /// A call that waits for a slow node's message also completes other messages late, so neighbours of the node may seem
+  /// A call that waits for a slow node's message also completes other messages late, so neighbors of the node may seem
   /// slow, too. The node with the largest share of slow entries is the cause.
   void keep_causes() {
     std::vector<double> shares(near_slow_.size(), 0), entries(near_slow_.size(), 0);

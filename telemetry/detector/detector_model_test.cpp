@@ -7,7 +7,7 @@
 #include <set>
 
 #include "telemetry/detector/detector.hpp"
-#include "telemetry/detector/modelled_job.hpp"
+#include "telemetry/detector/modeled_job.hpp"
 #include "telemetry/detector/rank_facts.hpp"
 #include "tests/support/repetitions.hpp"
 
@@ -43,7 +43,7 @@ class Program {
   }
 
   static constexpr int phases_in_program = 60;
-  ModelledJob job;
+  ModeledJob job;
   std::vector<Phase> phases;
 
   int below(int limit) { return std::uniform_int_distribution(0, limit - 1)(random_); }
@@ -120,7 +120,7 @@ class Program {
 };
 
 /// Observes as the watcher does, once a second or four times, until there is a finding, or for `seconds`.
-std::vector<Finding> run(ModelledJob& job, double seconds) {
+std::vector<Finding> run(ModeledJob& job, double seconds) {
   Detector detector;
   double next = job.now();
   for (const double end = job.now() + seconds; job.now() < end;) {
@@ -133,7 +133,7 @@ std::vector<Finding> run(ModelledJob& job, double seconds) {
   return {};
 }
 
-class ModelledJobs : public testing::Test {
+class ModeledJobs : public testing::Test {
  protected:
   /// A program, and one of its phases of a kind in its first half, with at least `ranks` ranks; null if there is none.
   static const Phase* choose(Program& program, Phase::Kind kind, std::size_t ranks = 2) {
@@ -159,7 +159,7 @@ class ModelledJobs : public testing::Test {
     const auto [first, last] = phase.part[static_cast<std::size_t>(rank)];
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(first), list.begin() + static_cast<std::ptrdiff_t>(last));
   }
-  static Finding first(ModelledJob& job) {
+  static Finding first(ModeledJob& job) {
     const std::vector<Finding> found = run(job, 200);
     EXPECT_FALSE(found.empty()) << "no finding";
     return found.empty() ? Finding{} : found[0];
@@ -181,7 +181,7 @@ class ModelledJobs : public testing::Test {
   }
 };
 
-TEST_F(ModelledJobs, CorrectProgramsHaveNoFinding) {
+TEST_F(ModeledJobs, CorrectProgramsHaveNoFinding) {
   for_each_program([&](Program& program) {
     const std::vector<Finding> found = run(program.job, 60);
     EXPECT_TRUE(found.empty()) << text(found[0]);
@@ -190,7 +190,7 @@ TEST_F(ModelledJobs, CorrectProgramsHaveNoFinding) {
 }
 
 /// A serial phase of up to 55 s.
-TEST_F(ModelledJobs, ARankThatComputesLong) {
+TEST_F(ModeledJobs, ARankThatComputesLong) {
   for_each_program([&](Program& program) {
     const Phase& phase = *choose(program, Phase::Kind::compute);
     const std::int32_t rank = one_of(program, phase);
@@ -200,7 +200,7 @@ TEST_F(ModelledJobs, ARankThatComputesLong) {
   });
 }
 
-TEST_F(ModelledJobs, ARankThatDies) {
+TEST_F(ModeledJobs, ARankThatDies) {
   for_each_program([&](Program& program) {
     const Phase& phase = *choose(program, Phase::Kind::compute);
     const std::int32_t rank = one_of(program, phase);
@@ -210,7 +210,7 @@ TEST_F(ModelledJobs, ARankThatDies) {
   });
 }
 
-TEST_F(ModelledJobs, ARankThatIsStopped) {
+TEST_F(ModeledJobs, ARankThatIsStopped) {
   for_each_program([&](Program& program) {
     const Phase& phase = *choose(program, Phase::Kind::compute);
     const std::int32_t rank = one_of(program, phase);
@@ -220,7 +220,7 @@ TEST_F(ModelledJobs, ARankThatIsStopped) {
   });
 }
 
-TEST_F(ModelledJobs, ARankThatComputesForEver) {
+TEST_F(ModeledJobs, ARankThatComputesForEver) {
   for_each_program([&](Program& program) {
     const Phase& phase = *choose(program, Phase::Kind::compute);
     const std::int32_t rank = one_of(program, phase);
@@ -232,7 +232,7 @@ TEST_F(ModelledJobs, ARankThatComputesForEver) {
   });
 }
 
-TEST_F(ModelledJobs, AllRanksComputeLong) {
+TEST_F(ModeledJobs, AllRanksComputeLong) {
   for_each_program([&](Program& program) {
     const Phase& phase = *choose(program, Phase::Kind::compute);
     for (const std::int32_t rank : phase.ranks) insert(program, phase, rank, {.kind = Kind::compute, .seconds = 100});
@@ -241,7 +241,7 @@ TEST_F(ModelledJobs, AllRanksComputeLong) {
   });
 }
 
-TEST_F(ModelledJobs, AllRanksAreBlocked) {
+TEST_F(ModeledJobs, AllRanksAreBlocked) {
   for_each_program([&](Program& program) {
     const Phase& phase = *choose(program, Phase::Kind::compute);
     for (const std::int32_t rank : phase.ranks) insert(program, phase, rank, {.kind = Kind::read});
@@ -252,7 +252,7 @@ TEST_F(ModelledJobs, AllRanksAreBlocked) {
   });
 }
 
-TEST_F(ModelledJobs, AnotherCollectiveFunction) {
+TEST_F(ModeledJobs, AnotherCollectiveFunction) {
   for_each_program([&](Program& program) {
     const Phase* const phase = choose(program, Phase::Kind::collective, 3);
     if (!phase) return;
@@ -266,7 +266,7 @@ TEST_F(ModelledJobs, AnotherCollectiveFunction) {
   });
 }
 
-TEST_F(ModelledJobs, AnotherRoot) {
+TEST_F(ModeledJobs, AnotherRoot) {
   for_each_program([&](Program& program) {
     for (const Phase& phase : program.phases) {
       if (phase.kind != Phase::Kind::collective || phase.ranks.size() < 3 || &phase < &program.phases[4]) continue;
@@ -282,7 +282,7 @@ TEST_F(ModelledJobs, AnotherRoot) {
   });
 }
 
-TEST_F(ModelledJobs, SynchronousSendsInARing) {
+TEST_F(ModeledJobs, SynchronousSendsInARing) {
   for_each_program([&](Program& program) {
     const Phase* const phase = choose(program, Phase::Kind::exchange);
     if (!phase) return;
@@ -302,9 +302,9 @@ TEST_F(ModelledJobs, SynchronousSendsInARing) {
 
 /// Two ranks have a fault in the same phase. In nearly all jobs (goal: 95 %), the first two findings a minute after the
 /// first one name both.
-class TwoFaults : public ModelledJobs {
+class TwoFaults : public ModeledJobs {
  protected:
-  static Ranks named(ModelledJob& job) {
+  static Ranks named(ModeledJob& job) {
     Detector detector;
     std::vector<Finding> found;
     double next = job.now(), end = job.now() + 200;
@@ -322,7 +322,7 @@ class TwoFaults : public ModelledJobs {
     return result;
   }
   /// A rank that computes for ever cannot be detected if no rank waits for it.
-  static bool is_waited_for(ModelledJob& job, std::int32_t rank) {
+  static bool is_waited_for(ModeledJob& job, std::int32_t rank) {
     const std::vector<RankSnapshot> ranks = job.snapshots();
     const WaitGraph graph = find_waits(ranks);
     return !Waiters(graph).held_up({rank}).empty();
@@ -352,10 +352,10 @@ class TwoFaults : public ModelledJobs {
     RecordProperty("wrong", wrong);
     RecordProperty("made", made);
   }
-  static const RankSnapshot& snapshot_of(ModelledJob& job, std::int32_t rank) {
+  static const RankSnapshot& snapshot_of(ModeledJob& job, std::int32_t rank) {
     return job.snapshots()[static_cast<std::size_t>(rank)];
   }
-  static bool is_in_mpi(ModelledJob& job, std::int32_t rank) { return snapshot_of(job, rank).threads[0].in_mpi; }
+  static bool is_in_mpi(ModeledJob& job, std::int32_t rank) { return snapshot_of(job, rank).threads[0].in_mpi; }
   static std::int32_t another(Program& program, const Phase& phase, std::int32_t rank) {
     const auto at = std::find(phase.ranks.begin(), phase.ranks.end(), rank) - phase.ranks.begin();
     const auto size = static_cast<int>(phase.ranks.size());
@@ -393,7 +393,7 @@ TEST_F(TwoFaults, AnotherCallAndOneComputing) { expect_both_in_collective(Kind::
 
 /// Faults of missing messages and calls. An observer cannot always tell which call is missing, because another one may
 /// have matched in its place. So nearly all verdicts are right, and the others have a lower confidence.
-class MissingCalls : public ModelledJobs {
+class MissingCalls : public ModeledJobs {
  protected:
   /// `put`: puts the fault into a program and returns its rank, or -1 if the program has no place for it.
   template <class Put, class Right>

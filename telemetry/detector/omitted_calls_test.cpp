@@ -19,7 +19,7 @@ class OmittedCalls : public Detection {
   }
 };
 
-TEST_F(OmittedCalls, OneNeighbourIsPastIt) {
+TEST_F(OmittedCalls, OneNeighborIsPastIt) {
   made(0, "MPI_Neighbor_allgather");
   for (const int rank : {0, 2}) job.collective(rank, "MPI_Barrier");
   for (const int rank : {1, 3}) job.collective(rank, "MPI_Neighbor_allgather", no_rank, second);

@@ -53,7 +53,7 @@ class Exchange {
       for (int to = 0; to < size(); ++to)
         if (from != to) pairs.emplace_back(from, to);
   }
-  void neighbours(int width) {
+  void neighbors(int width) {
     for (int from = 0; from < size(); ++from)
       for (int distance = 1; distance <= width; ++distance)
         for (const int to : {(from + distance) % size(), (from + size() - distance) % size()})
@@ -183,7 +183,7 @@ TEST_P(SlowCommunicationTest, CleanJobsAreSilent) {
     for (const auto& [hosts, ranks] : {std::pair(1, 6), std::pair(6, 1), std::pair(4, 3)})
       for (const int width : {0, 1, 2}) {
         Exchange job(hosts, ranks, GetParam());
-        width ? job.neighbours(width) : job.all_pairs();
+        width ? job.neighbors(width) : job.all_pairs();
         job.calls = calls;
         const auto said = job.run(test::repetitions(hosts > 1 ? 100 : 30));
         EXPECT_TRUE(said.empty()) << hosts << "x" << ranks << " width " << width << ": " << text(said);
@@ -195,7 +195,7 @@ TEST_P(SlowCommunicationTest, ImbalancedJobsAreSilent) {
     for (const auto& [hosts, ranks] : {std::pair(1, 6), std::pair(6, 1), std::pair(4, 3)})
       for (const int width : {0, 2}) {
         Exchange job(hosts, ranks, GetParam());
-        width ? job.neighbours(width) : job.all_pairs();
+        width ? job.neighbors(width) : job.all_pairs();
         job.calls = calls;
         job.random_sizes = calls == Exchange::Calls::blocking;
         job.jitter = 0.3;
@@ -336,7 +336,7 @@ TEST_P(SlowCommunicationTest, OneHostThatIsSlowByAFifth) {
 /// Calls that complete several messages are weaker evidence, so the confidence is lower.
 TEST_P(SlowCommunicationTest, ARankThatIsSlowInAHaloExchange) {
   Exchange job(1, 24, GetParam());
-  job.neighbours(2);
+  job.neighbors(2);
   job.calls = Exchange::Calls::wait_all;
   job.slow_factor = 4;
   job.slow_rank(5, true, true);
@@ -391,7 +391,7 @@ TEST_P(SlowCommunicationTest, RandomMatrices) {
 
 TEST(SlowCommunicationWork, AThousandHosts) {
   Exchange job(1000, 1, 1);
-  job.neighbours(3);
+  job.neighbors(3);
   job.slow_factor = 4;
   job.slow_host(500, true, true);
   const auto said = job.run(20);

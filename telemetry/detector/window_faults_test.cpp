@@ -47,7 +47,7 @@ TEST_F(WindowFaults, AWrongGroupIsThatOfTheRankInBetween) {
   EXPECT_EQ(expect_one(observe(2), Fault::mismatch, Ranks{1}).epoch->waiter, 0);
 }
 
-/// In each of these jobs every rank posts for its two neighbours and starts for them, `rounds` times, and then waits in
+/// In each of these jobs every rank posts for its two neighbors and starts for them, `rounds` times, and then waits in
 /// MPI_Win_wait or MPI_Win_start, but rank 1 has given another group at last.
 class WrongGroup : public WindowFaults {
  protected:

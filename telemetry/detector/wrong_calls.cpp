@@ -192,7 +192,7 @@ void Detector::explain(Finding& finding, const std::vector<EpochFault>& faults) 
   finding.cause = Cause::in_mpi;
   finding.epoch = faults.front().mismatch;
   finding.culprits = blamed_for(faults);
-  finding.confidence = 0.8;  // or the others synchronise once too often
+  finding.confidence = 0.8;  // or the others synchronize once too often
 }
 
 /// Of ranks that wait for `hub`, the only one that has answered less of its messages than all others, which have

@@ -244,7 +244,7 @@ struct CommunicatorRecord {
 };
 static_assert(sizeof(CommunicatorRecord) == 96);
 
-/// How often this rank has begun to synchronise with another on a window by post, start, complete and wait. A call that
+/// How often this rank has begun to synchronize with another on a window by post, start, complete and wait. A call that
 /// waits for the other rank has returned when the counter of its counterpart there has reached its own.
 struct EpochRecord {
   /// communicator_id() of the window << 32 | rank + 1 in MPI_COMM_WORLD; 0: free.

@@ -48,7 +48,7 @@ class Ledger {
   std::vector<LedgerLine> lines() const;
   CacheSums cache() const noexcept;
   /// The ledger as one text blob, which merge() reads; used to send all ranks' lines to rank 0.
-  std::string serialise() const;
+  std::string serialize() const;
   /// Adds the lines and sums of a blob. Returns false and adds nothing if the blob is malformed.
   bool merge(std::string_view blob) noexcept;
 

@@ -129,7 +129,7 @@ std::optional<Blob> parse(std::string_view blob) {
 
 }  // namespace
 
-std::string Ledger::serialise() const {
+std::string Ledger::serialize() const {
   const std::vector<LedgerLine> all = lines();
   std::string blob(magic);
   blob += std::to_string(all.size()) + "\n";

@@ -88,7 +88,7 @@ TEST(Ledger, AddsCacheCounts) {
   Ledger here, there;
   here.post(CacheSums{1, 20, 3, 40, 5, 6});
   there.post(CacheSums{10, 200, 30, 400, 50, most});
-  ASSERT_TRUE(here.merge(there.serialise()));
+  ASSERT_TRUE(here.merge(there.serialize()));
   const CacheSums sums = here.cache();
   EXPECT_EQ(sums.hits, 11u);
   EXPECT_EQ(sums.hit_bytes, 220u);
@@ -104,18 +104,18 @@ TEST(LedgerBlob, RoundTrip) {
              -1e-300});
   sent.post(line("MPI_Send", 10));
   Ledger received;
-  ASSERT_TRUE(received.merge(sent.serialise()));
+  ASSERT_TRUE(received.merge(sent.serialize()));
   expect_equal(received.lines(), sent.lines());
-  ASSERT_TRUE(received.merge(Ledger().serialise()));
+  ASSERT_TRUE(received.merge(Ledger().serialize()));
   expect_equal(received.lines(), sent.lines());
-  ASSERT_TRUE(received.merge(sent.serialise()));
+  ASSERT_TRUE(received.merge(sent.serialize()));
   EXPECT_EQ(received.lines()[0].bytes, 20u);
 }
 
 TEST(LedgerBlob, MalformedBlobAddsNothing) {
   Ledger sent;
   for (int i = 0; i < 20; ++i) sent.post(line("MPI_Call" + std::to_string(i), 1u << i));
-  const std::string good = sent.serialise();
+  const std::string good = sent.serialize();
   Ledger target;
   for (std::size_t length = 0; length < good.size(); ++length)
     ASSERT_FALSE(target.merge(good.substr(0, length))) << length;
@@ -164,7 +164,7 @@ TEST(LedgerBlob, InconsistentBlobWithValidChecksumAddsNothing) {
 TEST(LedgerBlob, RandomBodiesWithValidChecksumDoNoHarm) {
   Ledger sent;
   for (int i = 0; i < 5; ++i) sent.post(line("MPI_Call" + std::to_string(i), 1u << i));
-  const std::string good = sent.serialise();
+  const std::string good = sent.serialize();
   const std::string body = good.substr(0, good.size() - 21);
   std::mt19937 random(20240607);
   for (int round = 0; round < 20000; ++round) {

@@ -196,7 +196,7 @@ std::size_t threads_of_leaves(const std::vector<StackNode>& nodes) {
   return sum;
 }
 
-/// At most so many nodes are neighbours that begin with the same function.
+/// At most so many nodes are neighbors that begin with the same function.
 std::size_t most_alike(const std::vector<StackNode>& nodes) {
   std::map<std::string, std::size_t> alike;
   std::size_t most = 0;

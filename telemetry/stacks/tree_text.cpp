@@ -50,20 +50,20 @@ std::string chain_text(const std::vector<NamedFrame>& frames, bool with_first_li
   return text;
 }
 
-/// True if a neighbour of the node is in the same function, at another line.
-bool differs_by_line(const StackNode& node, const std::vector<StackNode>& neighbours) {
-  return std::any_of(neighbours.begin(), neighbours.end(), [&](const StackNode& other) {
+/// True if a neighbor of the node is in the same function, at another line.
+bool differs_by_line(const StackNode& node, const std::vector<StackNode>& neighbors) {
+  return std::any_of(neighbors.begin(), neighbors.end(), [&](const StackNode& other) {
     return &other != &node && !other.frames.empty() && !node.frames.empty() &&
            other.frames.front().function == node.frames.front().function;
   });
 }
 
-std::string content(const StackNode& node, const std::vector<StackNode>& neighbours) {
+std::string content(const StackNode& node, const std::vector<StackNode>& neighbors) {
   if (node.kind == StackNode::Kind::itself)
     return fitted(node.place.function, most_name_columns) + " itself" + place_text(node.place);
   std::string text = node.thread.empty() ? "" : "[" + fitted(node.thread, 20) + "] ";
   if (node.cut) text += "(outer frames missing) ... > ";
-  return text + chain_text(node.frames, differs_by_line(node, neighbours));
+  return text + chain_text(node.frames, differs_by_line(node, neighbors));
 }
 
 std::size_t count(const std::vector<StackNode>& nodes) {

@@ -17,7 +17,7 @@ enum class CallKind : std::uint8_t {
   to_root,       ///< gather, reduce
   from_lower,    ///< scan
   from_all,      ///< every other collective call
-  neighborhood,  ///< for the neighbours, which are not known
+  neighborhood,  ///< for the neighbors, which are not known
   lock,          ///< MPI_Win_lock: for those that hold a lock of `peer`'s window; MPI_Win_lock_all: of any
   access,        ///< MPI_Win_start, MPI_Win_complete: for MPI_Win_post of the ranks of the epoch
   exposure,      ///< MPI_Win_wait, MPI_Win_test: for MPI_Win_complete of the ranks of the epoch

@@ -351,7 +351,7 @@ class ThreadConditions {
       for (const Members::Member& member : call.missing_members)
         if (needs(kind, *communicator, pending.peer, member)) ranks.push_back(member.world_rank);
       needed.ranks = std::move(ranks);
-      // Of the members that may be neighbours, one at least is.
+      // Of the members that may be neighbors, one at least is.
       if (kind == CallKind::neighborhood && call.missing.size() == 1 && call.unseen == 0) needed.ranks = call.missing;
       if (needed.ranks.empty()) likely.ranks = call.missing;
     }

@@ -95,12 +95,12 @@ TEST(Waits, GatherAndScan) {
   SampleJob scan(4);
   scan.collective(2, "MPI_Scan");
   EXPECT_EQ(condition(scan, 2).ranks, (Ranks{0, 1}));
-  SampleJob neighbours(4);
-  neighbours.collective(2, "MPI_Neighbor_alltoall");
-  EXPECT_FALSE(condition(neighbours, 2).required);
-  for (const int rank : {0, 3}) neighbours.collective(rank, "MPI_Neighbor_alltoall");
-  EXPECT_TRUE(condition(neighbours, 2).required) << "only rank 1 is left";
-  EXPECT_EQ(condition(neighbours, 2).ranks, (Ranks{1}));
+  SampleJob neighbors(4);
+  neighbors.collective(2, "MPI_Neighbor_alltoall");
+  EXPECT_FALSE(condition(neighbors, 2).required);
+  for (const int rank : {0, 3}) neighbors.collective(rank, "MPI_Neighbor_alltoall");
+  EXPECT_TRUE(condition(neighbors, 2).required) << "only rank 1 is left";
+  EXPECT_EQ(condition(neighbors, 2).ranks, (Ranks{1}));
 }
 
 TEST(Waits, RingOfReceivesIsADeadlock) {

@@ -87,13 +87,13 @@ class Doctor(CommandTest):
         self.assertIn({"severity": "problem", "check": "program",
                        "text": "there is no program 'nowhere' that can be run; give its path, or a name in PATH"}, answer["findings"])
 
-    def test_colours_on_a_terminal_only(self):
+    def test_colors_on_a_terminal_only(self):
         main, terminal = os.openpty()
         self.addCleanup(os.close, main)
-        for no_colour, coloured in (("", True), ("1", False)):
-            subprocess.run([f"{self.prefix}/bin/bestride", "doctor", "/bin/true"], env={**self.environment, "NO_COLOR": no_colour, "BESTRIDE_GPU": "off"},
+        for no_color, colored in (("", True), ("1", False)):
+            subprocess.run([f"{self.prefix}/bin/bestride", "doctor", "/bin/true"], env={**self.environment, "NO_COLOR": no_color, "BESTRIDE_GPU": "off"},
                            stdout=terminal, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=60, check=False)
-            self.assertEqual(b"\033[32mok" in os.read(main, 1 << 16), coloured)
+            self.assertEqual(b"\033[32mok" in os.read(main, 1 << 16), colored)
         os.close(terminal)
 
     @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
@@ -227,7 +227,7 @@ class Doctor(CommandTest):
         self.assertIn("note     kernel    memfd_create fails (Operation not permitted): ranks share memory through files in /dev/shm instead; ",
                       self.under_filter("memfd_create=1"))
         self.assertIn("memfd_create fails (Function not implemented): ", self.under_filter("memfd_create=38"))
-        self.assertRegex(self.under_filter("process_vm_readv=1"), r"note     kernel    process_vm_readv fails \(Operation not permitted\): neighbour "
+        self.assertRegex(self.under_filter("process_vm_readv=1"), r"note     kernel    process_vm_readv fails \(Operation not permitted\): neighbor "
                          r"collectives of long messages copy twice; .*SYS_PTRACE")
         for name in ("memfd_create", "process_vm_readv"):
             self.assertIn(f"problem  kernel    {name} ends the process: a seccomp filter kills those that call it; allow it there, or set ",

@@ -352,14 +352,14 @@ class WhereTest(unittest.TestCase):
         self.assertIn(f"has 100 bytes, a record has {316 * 1024}; remove it", text)
         self.assertIn("deadlock: rank 0 waits for itself", text)
 
-    def test_no_colour_without_a_terminal(self):
+    def test_no_color_without_a_terminal(self):
         self.job([(self.process(), "call MPI_Recv 0")])
         self.assertNotIn("\033", self.where())
-        for no_color, coloured in (("", True), ("1", False)):
+        for no_color, colored in (("", True), ("1", False)):
             text = subprocess.run([sys.executable, "-c", "import pty, sys; pty.spawn(sys.argv[1:])", COMMAND, "where", "--records", self.folder],
                                   env={**os.environ, "NO_COLOR": no_color}, capture_output=True, timeout=60, check=False,
                                   stdin=subprocess.DEVNULL).stdout
-            self.assertEqual(b"\033[1;31m" in text, coloured, text)
+            self.assertEqual(b"\033[1;31m" in text, colored, text)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of derived types, of predefined types with displacements in elements, and neighbourhood collectives.
+// Collectives of derived types, of predefined types with displacements in elements, and neighborhood collectives.
 #include <functional>
 #include <memory>
 
@@ -160,7 +160,7 @@ MPI_CASE(neighbor_alltoallw) {
   const auto array_of = [&](int rank) { return Buffer(0, 8 * 6 * 5 * 8, outgoing_seed(rank)); };
   Buffer mine = array_of(ring.rank), expected = mine;
   // The upper inner layer of the rank below arrives in the lower halo, and the lower inner layer of the rank above in
-  // the upper halo. With one or two ranks, both neighbours are the same rank, and the MPI library decides which layer
+  // the upper halo. With one or two ranks, both neighbors are the same rank, and the MPI library decides which layer
   // arrives where.
   MPI_Neighbor_alltoallw(mine.origin(), counts, at, send_types, mine.origin(), counts, at, receive_types, comm);
   if (ring.size > 2) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An invalid call returns the MPI library's error class through the communicator's error handler, and the job
-// continues. Two ranks. Without the preload library the cases check the behaviour of the MPI library.
+// continues. Two ranks. Without the preload library the cases check the behavior of the MPI library.
 #include "tests/support/typed_data.hpp"
 
 using namespace bestride::test;

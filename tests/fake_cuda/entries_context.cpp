@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver entries: initialisation, devices, contexts, errors.
+// Driver entries: initialization, devices, contexts, errors.
 #include <cstring>
 
 #include "tests/fake_cuda/memory.hpp"
@@ -27,12 +27,12 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 Code cuInit(unsigned flags) {
-  // Counted and made to fail like other entries, but allowed before initialisation.
+  // Counted and made to fail like other entries, but allowed before initialization.
   const Code failed = entered("cuInit");
   if (failed != code::success && failed != code::not_initialized) return failed;
   if (flags != 0) return code::invalid_value;
   if (state().devices == 0) return code::no_device;
-  state().initialised = true;
+  state().initialized = true;
   return code::success;
 }
 
@@ -197,7 +197,7 @@ Code cuCtxGetId(void* handle, unsigned long long* id) {
 Code cuCtxSynchronize() {
   Context* context = nullptr;
   if (const Code failed = entered_with_context("cuCtxSynchronize", &context)) return failed;
-  return synchronise(context);
+  return synchronize(context);
 }
 
 #pragma GCC visibility pop

@@ -48,7 +48,7 @@ Code free_here(const char* entry, Address address, unsigned kinds) {
     const Allocation* found = allocation_at(address);
     owner = found ? found->context : nullptr;
   }
-  if (owner) synchronise(owner);
+  if (owner) synchronize(owner);
   return release(address, kinds);
 }
 

@@ -106,7 +106,7 @@ Code entered_anyhow(const char* entry) {
   State& s = state();
   if (const Code failed = forced(entry)) return failed;
   if (s.shut_down) return code::deinitialized;
-  return s.initialised ? code::success : code::not_initialized;
+  return s.initialized ? code::success : code::not_initialized;
 }
 
 Code entered(const char* entry) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libhwloc.so.15. FAKE_HWLOC selects its behaviour: "version": it is hwloc 3; "init", "components",
+// A stand-in for libhwloc.so.15. FAKE_HWLOC selects its behavior: "version": it is hwloc 3; "init", "components",
 // "flags", "filter", "load": that function fails; otherwise all succeed. Its machine has two cores, with processors 0
 // and 2, and 1 and 3, and the NUMA domains 5 (all processors), 7 (1, 3), 8 (the same) and 6 (none). A call in a state
 // in which hwloc does not allow it ends the process.

@@ -7,7 +7,7 @@
 namespace bestride::test {
 namespace {
 
-MPI_Comm pair_of_neighbours = MPI_COMM_NULL;
+MPI_Comm pair_of_neighbors = MPI_COMM_NULL;
 
 void note(Exchange& x, int code) {
   if (x.error == MPI_SUCCESS) x.error = code;
@@ -101,17 +101,17 @@ void matched(Exchange& x, Random& random) {
   note(x, MPI_Wait(&send, MPI_STATUS_IGNORE));
 }
 
-void neighbour_alltoallw(Exchange& x, Random&) {
+void neighbor_alltoallw(Exchange& x, Random&) {
   const int out_count = x.out.count(), in_count = x.in.count();
   const MPI_Aint at = 0;
   const MPI_Datatype out_type = x.out.type(), in_type = x.in.type();
   note(x, MPI_Neighbor_alltoallw(x.out.address(), &out_count, &at, &out_type, x.in.address(), &in_count, &at, &in_type,
-                                 neighbours()));
+                                 neighbors()));
 }
 
-void neighbour_alltoall(Exchange& x, Random&) {
+void neighbor_alltoall(Exchange& x, Random&) {
   note(x, MPI_Neighbor_alltoall(x.out.address(), x.out.count(), x.out.type(), x.in.address(), x.in.count(), x.in.type(),
-                                neighbours()));
+                                neighbors()));
 }
 
 void packed_by_hand(Exchange& x, Random&) {
@@ -145,8 +145,8 @@ const ExchangeCall all_exchanges[] = {
     {"send_init", persistent<MPI_Send_init>, false, false},
     {"ssend_init", persistent<MPI_Ssend_init>, false, false},
     {"mprobe", matched, false, false},
-    {"neighbor_alltoallw", neighbour_alltoallw, false, true},
-    {"neighbor_alltoall", neighbour_alltoall, false, true},
+    {"neighbor_alltoallw", neighbor_alltoallw, false, true},
+    {"neighbor_alltoall", neighbor_alltoall, false, true},
     {"pack", packed_by_hand, true, false},
 };
 
@@ -154,17 +154,17 @@ const ExchangeCall all_exchanges[] = {
 
 std::span<const ExchangeCall> exchanges() { return all_exchanges; }
 
-MPI_Comm neighbours() {
-  if (pair_of_neighbours == MPI_COMM_NULL) {
+MPI_Comm neighbors() {
+  if (pair_of_neighbors == MPI_COMM_NULL) {
     const int other = 1 - world_rank();
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &other, MPI_UNWEIGHTED, 1, &other, MPI_UNWEIGHTED, MPI_INFO_NULL,
-                                   0, &pair_of_neighbours);
+                                   0, &pair_of_neighbors);
   }
-  return pair_of_neighbours;
+  return pair_of_neighbors;
 }
 
-void free_neighbours() {
-  if (pair_of_neighbours != MPI_COMM_NULL) MPI_Comm_free(&pair_of_neighbours);
+void free_neighbors() {
+  if (pair_of_neighbors != MPI_COMM_NULL) MPI_Comm_free(&pair_of_neighbors);
 }
 
 int complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses, Random& random) {

@@ -30,9 +30,9 @@ std::span<const ExchangeCall> exchanges();
 /// Completes all requests by a random mixture of the completion calls; statuses in the order of the requests.
 int complete(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses, Random& random);
 
-/// A communicator in which each of two ranks is the only neighbour of the other. Created by the first call, which is
+/// A communicator in which each of two ranks is the only neighbor of the other. Created by the first call, which is
 /// collective.
-MPI_Comm neighbours();
-void free_neighbours();
+MPI_Comm neighbors();
+void free_neighbors();
 
 }  // namespace bestride::test

@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (world_rank() == 0)
     std::printf("%llu types, %d failed, %.1f s\n", static_cast<unsigned long long>(done), failed, seconds);
-  free_neighbours();
+  free_neighbors();
   void* detached = nullptr;
   int size = 0;
   MPI_Buffer_detach(&detached, &size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Simulates a GPU-aware MPI library. Preloaded after libbestride.so, it accepts device memory in a few calls, copies it
- * through host memory, and counts the calls that got device memory, which it recognises by asking the driver. */
+ * through host memory, and counts the calls that got device memory, which it recognizes by asking the driver. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
   MPI_Comm_set_errhandler(comm, handler);
   if (argc < 3) return 2;
   const bool known = std::strcmp(argv[1], "known") == 0;
-  // Memory that was recognised as device memory is not treated as host memory if the driver fails later.
+  // Memory that was recognized as device memory is not treated as host memory if the driver fails later.
   if (known) blocking("", small_type, comm);
   const int begun = delivered;
   if (std::strcmp(argv[1], "spoilt") == 0) {

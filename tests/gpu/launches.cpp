@@ -176,7 +176,7 @@ MPI_CASE(reused_address_is_not_a_repeated_call) {
 
 MPI_CASE(neighbors) {
   warm_up();
-  // In a ring of one rank, both neighbours are the rank itself.
+  // In a ring of one rank, both neighbors are the rank itself.
   MPI_Comm ring;
   const int one = 1, periodic = 1;
   MPI_Cart_create(MPI_COMM_SELF, 1, &one, &periodic, 0, &ring);

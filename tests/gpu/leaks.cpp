@@ -79,7 +79,7 @@ MPI_CASE(persistent) {
   data.check();
 }
 
-// A collective that synchronises the ranks: a root that is ahead would fill the memory of the others.
+// A collective that synchronizes the ranks: a root that is ahead would fill the memory of the others.
 MPI_CASE(a_collective) {
   TypedData out{"vector(20,1,3,double)", 1, 1}, in{"vector(20,1,3,double)", 2, 2};
   leaves_nothing([&] {

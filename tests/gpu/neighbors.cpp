@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour collectives with device memory on either side, in every form, compared with the same call with host
-// memory; on a ring and on a line, whose ends have only one neighbour.
+// Neighbor collectives with device memory on either side, in every form, compared with the same call with host
+// memory; on a ring and on a line, whose ends have only one neighbor.
 #include <functional>
 
 #include "tests/support/typed_data.hpp"
@@ -22,8 +22,8 @@ struct Sides {
 /// `request`: null for the blocking form. `init`: the persistent form.
 using Call = std::function<void(const Sides&, MPI_Request* request, bool init)>;
 
-// Blocks of two and one elements, in reverse order. The left neighbour sends the block for its right side. On a ring of
-// one or two ranks both neighbours are the same rank, and MPI libraries differ in which of its blocks arrives where, so
+// Blocks of two and one elements, in reverse order. The left neighbor sends the block for its right side. On a ring of
+// one or two ranks both neighbors are the same rank, and MPI libraries differ in which of its blocks arrives where, so
 // there the blocks have equal lengths.
 int counts[] = {2, 1}, at[] = {1, 0};
 int in_counts[] = {1, 2}, in_at[] = {2, 0};

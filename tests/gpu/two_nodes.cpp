@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hierarchical collectives with device memory on some ranks and other memory on others: many at a time, repeatedly
-// started persistent ones, quantised ones, and driver failures on all ranks. All must use the hierarchy. Only
+// started persistent ones, quantized ones, and driver failures on all ranks. All must use the hierarchy. Only
 // contiguous types, so that the tests also run with a library that is declared GPU-aware. collectives.cpp has every
 // form, type and pair of memories.
 #include <algorithm>
@@ -166,8 +166,8 @@ void fails(Wait wait, const char* what, bool going_in) {
   }
 }
 
-/// Checks that a quantised call gives the same bits for host memory and for other kinds of memory. `exact`: the result
-/// without quantisation.
+/// Checks that a quantized call gives the same bits for host memory and for other kinds of memory. `exact`: the result
+/// without quantization.
 void same_codes(What what, const std::vector<float>& exact) {
   const int count = 3000;
   const auto all = static_cast<std::size_t>(count * (what == What::allgather ? world_size() : 1));
@@ -285,7 +285,7 @@ MPI_CASE(the_driver_fails) {
   }
 }
 
-MPI_CASE(quantised) {
+MPI_CASE(quantized) {
   std::vector<float> gathered, sums(3000);
   for (int rank = 0; rank < world_size(); ++rank)
     for (int i = 0; i < 3000; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour collectives of ranks on one node. Each call is made twice in the same form: as an application makes it, by
+// Neighbor collectives of ranks on one node. Each call is made twice in the same form: as an application makes it, by
 // its MPI_ or its PMPI_ name, and by the MPI library's own function, which nothing intercepts. The bytes must be the
 // same, also in the gaps of datatypes, and also if several edges join the same two ranks.
 #include <algorithm>
@@ -43,7 +43,7 @@ class Types {
 };
 constexpr int longest_extent = 12;
 
-/// A communicator with a virtual topology, and this rank's neighbours.
+/// A communicator with a virtual topology, and this rank's neighbors.
 struct Topology {
   MPI_Comm comm = MPI_COMM_NULL;
   std::vector<int> sources, destinations;
@@ -123,7 +123,7 @@ struct Side {
   std::vector<MPI_Datatype> types;
   std::vector<char> data;
 
-  /// `count(peer)`: elements of the block of a neighbour. `single`: one block for all.
+  /// `count(peer)`: elements of the block of a neighbor. `single`: one block for all.
   template <class Count>
   Side(Procedure procedure, const std::vector<int>& peers, bool single, Count count, const Types& all, Random& own) {
     const std::size_t blocks = single ? 1 : peers.size();
@@ -139,7 +139,7 @@ struct Side {
       first += counts.back();
     }
     data.resize(static_cast<std::size_t>(first + 1) * longest_extent);
-    // The library checks the arrays even if there is no neighbour.
+    // The library checks the arrays even if there is no neighbor.
     if (blocks == 0) counts.push_back(0), at.push_back(0), bytes.push_back(0), types.push_back(MPI_INT);
   }
 };
@@ -298,8 +298,8 @@ void compare_calls(unsigned first_seed, unsigned end, bool room) {
   }
 }
 
-/// Ranks 0 and 1 are neighbours of each other; the others have none.
-MPI_Comm pair_of_neighbours() {
+/// Ranks 0 and 1 are neighbors of each other; the others have none.
+MPI_Comm pair_of_neighbors() {
   const int peer = 1 - world_rank(), degree = world_rank() < 2 ? 1 : 0;
   MPI_Comm comm;
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, &peer, MPI_UNWEIGHTED, degree, &peer, MPI_UNWEIGHTED,
@@ -372,9 +372,9 @@ MPI_CASE(several_at_once) {
   }
 }
 
-/// Some ranks wait for a nonblocking call before they initialise a persistent one, others do it the other way round.
-MPI_CASE(initialised_while_pending) {
-  MPI_Comm comm = pair_of_neighbours();
+/// Some ranks wait for a nonblocking call before they initialize a persistent one, others do it the other way round.
+MPI_CASE(initialized_while_pending) {
+  MPI_Comm comm = pair_of_neighbors();
   constexpr int size = 50'000;
   for (int call = 0; call < 6; ++call) {
     std::vector<int> out(size, world_rank() + call), in(size, -1), got(size, -1);
@@ -398,10 +398,10 @@ MPI_CASE(initialised_while_pending) {
 /// The standard forbids this, but it works in MPICH.
 MPI_CASE(blocks_longer_than_messages) { compare_calls(100, 115, true); }
 
-/// Ranks that are not neighbours do not wait for each other once the memory exists: the last rank makes its calls only
+/// Ranks that are not neighbors do not wait for each other once the memory exists: the last rank makes its calls only
 /// after the first rank has made all of its own.
 MPI_CASE(no_waiting_for_others) {
-  MPI_Comm comm = pair_of_neighbours();
+  MPI_Comm comm = pair_of_neighbors();
   constexpr int first = 3, calls = 40;
   std::vector<int> out(100, world_rank()), in(100);
   const bool last = world_rank() == world_size() - 1 && world_size() > 2;
@@ -491,7 +491,7 @@ MPI_CASE(edges_found_late) {
 
 /// Calls that the library rejects on one rank, which the others do not make, change nothing for the calls of all.
 MPI_CASE(rejected_calls) {
-  MPI_Comm comm = pair_of_neighbours();
+  MPI_Comm comm = pair_of_neighbors();
   {
     const ReturnErrors returns(comm);
     MPI_Datatype uncommitted;
@@ -514,7 +514,7 @@ MPI_CASE(rejected_calls) {
 /// A message that is longer than its block: MPICH 4.0.2 returns MPI_SUCCESS and leaves the block undefined. The next
 /// call is as if nothing had happened.
 MPI_CASE(truncated_message) {
-  MPI_Comm comm = pair_of_neighbours();
+  MPI_Comm comm = pair_of_neighbors();
   for (const std::size_t size : {std::size_t{100}, std::size_t{50'000}})
     for (int call = 0; call < 6; ++call) {
       const bool truncated = call % 2 == 1 && world_rank() == 0;
@@ -534,7 +534,7 @@ MPI_CASE(truncated_message) {
   MPI_Comm_free(&comm);
 }
 
-/// Graphs whose edges have one end only: an MPI library makes them, but its neighbour collectives would wait forever.
+/// Graphs whose edges have one end only: an MPI library makes them, but its neighbor collectives would wait forever.
 MPI_CASE(edges_with_one_end) {
   const int ranks = world_size(), next = (world_rank() + 1) % ranks, last = ranks - 1;
   std::vector<int> twice_to_next, ends;

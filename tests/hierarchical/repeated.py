@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the bytes between two hosts of two ranks when an allgather is repeated, plain and quantised: only the first call and the one with
+"""Counts the bytes between two hosts of two ranks when an allgather is repeated, plain and quantized: only the first call and the one with
 changed data may send any.
 
 Usage: repeated.py LIBRARY PROGRAM
@@ -16,7 +16,7 @@ COUNT = 200_000
 REPETITIONS = 20
 # Retransmitted packets count, too, so the minimum over a few runs is the number of bytes of the collective.
 RUNS = 3
-# The bytes that the first call and the changed call send, as a fraction of a block. Without quantisation, the changed call sends a delta.
+# The bytes that the first call and the changed call send, as a fraction of a block. Without quantization, the changed call sends a delta.
 SENT = {"off": 1 + 1 / 16, "int8": 2 * (256 + 4) / (256 * 4)}
 
 

@@ -240,7 +240,7 @@ void persistent(const Case& c, int count, int completion) {
   MPI_Barrier(MPI_COMM_WORLD);  // the freed send may read its buffer until the peer has it
 }
 
-void neighbours(const Case& c, int count) {
+void neighbors(const Case& c, int count) {
   for (int periodic = 0; periodic < 2; ++periodic) {
     MPI_Comm line;
     const int sizes[] = {world_size()}, periods[] = {periodic};
@@ -254,7 +254,7 @@ void neighbours(const Case& c, int count) {
       for (std::size_t side = 0; side < 2; ++side)
         if (around[side] != MPI_PROC_NULL) {
           const auto theirs = c.buffer(2 * count, static_cast<unsigned>(around[side]));
-          // The neighbour sends the block of its other side; in an allgather, its first block.
+          // The neighbor sends the block of its other side; in an allgather, its first block.
           std::size_t other = form == 3 || form == 4 ? 0 : 1 - side;
           std::vector<unsigned char> from_block(theirs.begin() + static_cast<long>(other * block), theirs.end());
           std::vector<unsigned char> to_block(expected.begin() + static_cast<long>(side * block), expected.end());
@@ -282,7 +282,7 @@ void neighbours(const Case& c, int count) {
           break;
         case 5: MPI_Neighbor_alltoallv(sent.data(), counts, at, c.type, got.data(), counts, at, c.type, line); break;
       }
-      // Both neighbours are the same rank, and the MPI library decides which of its blocks arrives where.
+      // Both neighbors are the same rank, and the MPI library decides which of its blocks arrives where.
       const bool ambiguous = periodic && world_size() < 3;
       if (!ambiguous) CHECK(got == expected);
       CHECK(request == MPI_REQUEST_NULL);
@@ -343,7 +343,7 @@ MPI_CASE(persistent_requests) {
     for (int completion : {0, 1, 2, 3, 8, 9, 10}) persistent(c, count, completion);
   });
 }
-MPI_CASE(neighbour_collectives) { for_each_case(neighbours); }
+MPI_CASE(neighbor_collectives) { for_each_case(neighbors); }
 
 }  // namespace
 

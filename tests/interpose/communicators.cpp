@@ -69,7 +69,7 @@ void alltoall(MPI_Comm comm, int seed, bool nonblocking) {
 }
 
 /// From the previous and the next rank of a ring.
-void neighbours(MPI_Comm comm, int seed, bool nonblocking) {
+void neighbors(MPI_Comm comm, int seed, bool nonblocking) {
   int own = 0, ranks = 1;
   MPI_Comm_rank(comm, &own);
   MPI_Comm_size(comm, &ranks);
@@ -122,7 +122,7 @@ MPI_Comm made(MPI_Comm from, int way) {
 void use(MPI_Comm comm, int way, int seed) {
   alltoall(comm, seed, seed % 3 == 0);
   broadcast(comm, seed);
-  if (way == 3 && seed % 2 == 0) neighbours(comm, seed, seed % 4 == 0);
+  if (way == 3 && seed % 2 == 0) neighbors(comm, seed, seed % 4 == 0);
 }
 
 void lives(int count) {
@@ -187,7 +187,7 @@ void growing(int count) {
     alltoall(comm, i, false);
     alltoall(comm, i, true);
     if (i % 8 == 0) broadcast(comm, i);
-    neighbours(comm, i, i % 2 == 0);
+    neighbors(comm, i, i % 2 == 0);
   }
   MPI_Comm_free(&comm);
 }

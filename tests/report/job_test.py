@@ -198,7 +198,7 @@ class JobTest(unittest.TestCase):
         done = self.run_job("--report", ranks=3, steps=5, lab=("--phases", "halo", "--bytes", "65536"))
         self.assertEqual(done.returncode, 0, done.stderr)
         arrows = self.arrows()
-        # In one direction each rank has two neighbours; in the other it is its own neighbour.
+        # In one direction each rank has two neighbors; in the other it is its own neighbor.
         self.assertEqual(len(arrows), 3 * 2 * 5)
         for sender, sent, receiver, completed in arrows:
             self.assertTrue(sent & {"MPI_Isend", f"send to rank {receiver}"}, sent)

@@ -77,7 +77,7 @@ class LeftCallsTest(unittest.TestCase):
             "MPI_Reduce_scatter_block": {"order": (EACH, EACH * 64 * KIB)},
             "MPI_Scan": {"unsupported": (EACH, EACH * 64 * KIB)},
             "MPI_Exscan": {"unsupported": (EACH, EACH * 64 * KIB)},
-            # To the left and to the right neighbour, which is the same rank.
+            # To the left and to the right neighbor, which is the same rank.
             "MPI_Neighbor_allgather": {EARLY_OR_SHARED: (EACH, EACH * 16 * KIB)},
             "MPI_Sendrecv": {"predefined": (EACH, EACH * 800)},
         })

@@ -15,7 +15,7 @@ inline constexpr MemoryPlace every_memory_place[] = {MemoryPlace::host, MemoryPl
 /// target unchanged.
 void tolerate_driver_errors();
 
-/// The first use loads and initialises the driver. Without a driver the program ends with a message.
+/// The first use loads and initializes the driver. Without a driver the program ends with a message.
 class DeviceMemory {
  public:
   /// `place`: not host. Allocates in the primary context of device 0, which becomes current in this thread.

@@ -32,7 +32,7 @@ bool chosen(std::string_view name, int argc, char** argv) {
   return false;
 }
 
-/// Runs a case, synchronises the ranks after it, and checks that no message is left. Uses PMPI names, because these
+/// Runs a case, synchronizes the ranks after it, and checks that no message is left. Uses PMPI names, because these
 /// calls are not part of the test.
 int failures_of(const Case& one) {
   running = one.name.data();

@@ -42,7 +42,7 @@ class Generator {
 
   TypeExpression leaf() {
     if (limits_.same_leaf) return named(leaf_);
-    // Half of the time a common type, so that equal neighbours occur.
+    // Half of the time a common type, so that equal neighbors occur.
     static constexpr std::string_view common[] = {"byte", "char", "int", "float", "double"};
     return named(random_.chance(50) ? random_.pick(common) : random_.pick(named_types()).name);
   }

@@ -55,7 +55,7 @@ class TypedData {
   CommittedType type_;
 };
 
-/// The neighbours of this rank in the ring of a communicator.
+/// The neighbors of this rank in the ring of a communicator.
 struct Ring {
   explicit Ring(MPI_Comm comm = MPI_COMM_WORLD) {
     MPI_Comm_rank(comm, &rank);

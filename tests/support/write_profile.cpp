@@ -3,7 +3,7 @@
 // writes a complete profile of this machine, of another one, or with another MPI library. Only device values are
 // measurements. "options": bulk copies from 1 KiB on, and CUDA graphs, are faster. "collectives": broadcasts on 2 x 2
 // ranks, with a nonblocking form that is three times as fast as the blocking one. "one-node": with 2 ranks on one node,
-// all collectives but barriers and those with neighbours are faster through shared memory from 64 B to 4 KiB, and
+// all collectives but barriers and those with neighbors are faster through shared memory from 64 B to 4 KiB, and
 // slower at other sizes. "rails": local ranks use these NICs. "near": between ranks that share a cache, an equivalent
 // datatype takes a third of the time of contiguous messages of 16 KiB and more.
 #include <cstdio>

@@ -27,7 +27,7 @@ for part in ucxfin placement; do
     "$(mpicc_of_mpich)" -O2 -shared -fPIC -o "$TB_DIR/$part.so" "$here/$part.c" -ldl
 done
 
-# The switch. IPv6 is disabled everywhere: the byte counters would include its neighbour discovery.
+# The switch. IPv6 is disabled everywhere: the byte counters would include its neighbor discovery.
 no_ipv6() { ip netns exec "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 2>/dev/null || true; }
 ip netns add "$TB-sw"
 no_ipv6 "$TB-sw"

@@ -122,7 +122,7 @@ int reuse_after_unseen_free(MPI_Datatype type) {
   return both;
 }
 
-/// 1000 ints with gaps. It has too many blocks to be recognised by the arguments of its constructor.
+/// 1000 ints with gaps. It has too many blocks to be recognized by the arguments of its constructor.
 MPI_Datatype make_type_of_many_blocks() {
   std::vector<int> places(1000);
   std::iota(places.begin(), places.end(), 0);

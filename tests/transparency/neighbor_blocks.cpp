@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour collectives of strided types in which one direction is packed and the other is not because the sum of its
+// Neighbor collectives of strided types in which one direction is packed and the other is not because the sum of its
 // blocks exceeds BESTRIDE_PACK_LIMIT. Two ranks: rank 1 sends three blocks to rank 0 and receives one.
 #include <array>
 #include <functional>

@@ -46,7 +46,7 @@ void ring_of_messages(Receive&& receive) {
 }
 
 /// Runs `call` on the communicator of the pending collective, and on another one.
-void with_neighbours(void (*call)(MPI_Comm)) {
+void with_neighbors(void (*call)(MPI_Comm)) {
   const Circle circle, other;
   while_pending(circle, [&] { call(circle); });
   while_pending(circle, [&] { call(other); });
@@ -218,7 +218,7 @@ MPI_CASE(partitioned_messages) {
 }
 
 MPI_CASE(neighbor_allgather) {
-  with_neighbours([](MPI_Comm comm) {
+  with_neighbors([](MPI_Comm comm) {
     int out = world_rank(), in[2];
     MPI_Neighbor_allgather(&out, 1, MPI_INT, in, 1, MPI_INT, comm);
     CHECK_EQUAL(Ring().previous, in[0]);
@@ -226,7 +226,7 @@ MPI_CASE(neighbor_allgather) {
 }
 
 MPI_CASE(neighbor_allgatherv) {
-  with_neighbours([](MPI_Comm comm) {
+  with_neighbors([](MPI_Comm comm) {
     int out = world_rank(), in[2];
     MPI_Neighbor_allgatherv(&out, 1, MPI_INT, in, one_each, both, MPI_INT, comm);
     CHECK_EQUAL(Ring().previous, in[0]);
@@ -234,7 +234,7 @@ MPI_CASE(neighbor_allgatherv) {
 }
 
 MPI_CASE(neighbor_alltoall) {
-  with_neighbours([](MPI_Comm comm) {
+  with_neighbors([](MPI_Comm comm) {
     int out[2] = {world_rank(), world_rank()}, in[2];
     MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm);
     CHECK_EQUAL(Ring().previous, in[0]);
@@ -242,7 +242,7 @@ MPI_CASE(neighbor_alltoall) {
 }
 
 MPI_CASE(neighbor_alltoallv) {
-  with_neighbours([](MPI_Comm comm) {
+  with_neighbors([](MPI_Comm comm) {
     int out[2] = {world_rank(), world_rank()}, in[2];
     MPI_Neighbor_alltoallv(out, one_each, both, MPI_INT, in, one_each, both, MPI_INT, comm);
     CHECK_EQUAL(Ring().previous, in[0]);
@@ -250,7 +250,7 @@ MPI_CASE(neighbor_alltoallv) {
 }
 
 MPI_CASE(neighbor_alltoallw) {
-  with_neighbours([](MPI_Comm comm) {
+  with_neighbors([](MPI_Comm comm) {
     int out[2] = {world_rank(), world_rank()}, in[2];
     const MPI_Aint places[] = {0, sizeof(int)};
     const MPI_Datatype types[] = {MPI_INT, MPI_INT};

@@ -52,7 +52,7 @@ void commit_while_sending(int senders, int committers) {
 }
 
 /// Every thread commits, inspects, duplicates, sends with and frees its own types, the shared type, and the latest type
-/// of its neighbour. With `other_rank`, it exchanges messages with the same thread of the other rank in every fourth
+/// of its neighbor. With `other_rank`, it exchanges messages with the same thread of the other rank in every fourth
 /// round: if only one of the two loses a type, the receiver gets an error (interpose/objects/plan.cpp).
 void use_types_in_eight_threads(int records_count, int inspections, bool other_rank) {
   constexpr int threads_count = 8, rounds = 60;

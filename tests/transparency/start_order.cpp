@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent collectives match in the order of their initialisation, whatever the order in which they are started
+// Persistent collectives match in the order of their initialization, whatever the order in which they are started
 // (MPI-4, 6.13).
 #include <string>
 #include <vector>
@@ -139,7 +139,7 @@ MPI_CASE(gather) {
 // Scatter is not tested: MPICH 4.0.2 fails in MPI_Waitall if persistent scatters are started in different orders.
 
 MPI_CASE(mixed_with_nonblocking_collectives) {
-  // Nonblocking collectives and initialisations match in one common order. MPI_Start is not part of that order.
+  // Nonblocking collectives and initializations match in one common order. MPI_Start is not part of that order.
   const int rank = world_rank(), size = world_size();
   const auto all = static_cast<std::size_t>(size) * ints;
   std::vector<int> out[3], in[3];
@@ -165,7 +165,7 @@ MPI_CASE(mixed_with_nonblocking_collectives) {
   MPI_Request_free(&second);
 }
 
-MPI_CASE(some_freed_and_initialised_again) {
+MPI_CASE(some_freed_and_initialized_again) {
   const int size = world_size();
   std::vector<int> out[2], in[2];
   MPI_Request requests[2];

@@ -71,13 +71,13 @@ class Side {
     if (sending) {
       gpu_.launch(pack_, grid, &work);
       gpu_.copy(reinterpret_cast<Address>(staging_), packed_, static_cast<std::size_t>(bytes));
-      gpu_.synchronise();
+      gpu_.synchronize();
       MPI_Send(staging_, static_cast<int>(bytes), MPI_BYTE, peer_, 0, MPI_COMM_WORLD);
     } else {
       MPI_Recv(staging_, static_cast<int>(bytes), MPI_BYTE, peer_, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       gpu_.copy(packed_, reinterpret_cast<Address>(staging_), static_cast<std::size_t>(bytes));
       gpu_.launch(unpack_, grid, &work);
-      gpu_.synchronise();
+      gpu_.synchronize();
     }
   }
 

@@ -8,7 +8,7 @@ namespace bestride::cuda {
 
 enum class GpuKernel : std::uint8_t {
   automatic,
-  words,      ///< neighbouring threads move neighbouring packed words of 1 to 16 bytes
+  words,      ///< neighboring threads move neighboring packed words of 1 to 16 bytes
   transpose,  ///< through a tile in shared memory, so that both buffers are accessed in whole sectors
   bulk,       ///< long blocks by the bulk copy engine (capability 9.0 and later; words on others)
   bytes,      ///< words of one byte: the reference for the other kernels on the device

@@ -17,7 +17,7 @@ TEST(Off, NoDriverIsUsedThoughTheApplicationHasOne) {
   ASSERT_TRUE(app.loaded());
   EXPECT_EQ(Driver::get(), nullptr);
   EXPECT_EQ(Driver::open(), nullptr);
-  if (!app.initialise()) GTEST_SKIP() << "no CUDA device";
+  if (!app.initialize()) GTEST_SKIP() << "no CUDA device";
   app.use_device(0);
   const TestMemory memory(MemoryKind::device, 512);
   EXPECT_EQ(where(memory.data()).kind, MemoryKind::host);
@@ -40,7 +40,7 @@ TEST(NamedDriver, IsLoadedAtTheFirstQuery) { EXPECT_NE(Driver::get(), nullptr); 
 /// BESTRIDE_GPU_ORDER=default_stream: work that the application enqueued in its default stream is done before a byte is
 /// packed.
 class DefaultStream : public OnDevice {};
-TEST_F(DefaultStream, IsSynchronised) {
+TEST_F(DefaultStream, IsSynchronized) {
   const DevicePtr one = device();
   const LayoutPtr layout = intern(*make_repeat(*make_block(0, 16), 500, 48));
   const TestMemory user(MemoryKind::device, span_of(*layout));

@@ -4,7 +4,7 @@
 //
 // The library has no link-time dependency on CUDA and needs no CUDA header. As long as the application has not loaded
 // the driver, there can be no device memory, and this code does not load the driver either: a query then costs one read
-// of the dynamic linker's object count and no driver call. This folder never initialises the driver and never creates
+// of the dynamic linker's object count and no driver call. This folder never initializes the driver and never creates
 // or retains a context. Alternative considered: dlopen in MPI_Init. A process that never uses the GPU would then have
 // the driver loaded, and every MPI call would query it.
 #include <memory>
@@ -73,7 +73,7 @@ class Driver : public DriverCalls {
  public:
   /// The process's driver. Null if BESTRIDE_GPU=off, if the application has not loaded the driver yet, or if the driver
   /// is too old or lacks an entry point (reported once; GPU support then stays off). If BESTRIDE_CUDA_DRIVER is set,
-  /// that file is loaded at the first call instead. Does not initialise the driver. Thread-safe, never throws. Cost:
+  /// that file is loaded at the first call instead. Does not initialize the driver. Thread-safe, never throws. Cost:
   /// one atomic load after the driver was found; before that, one dl_iterate_phdr that stops at its first object.
   static const Driver* get() noexcept;
 

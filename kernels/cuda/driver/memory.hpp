@@ -14,7 +14,7 @@
 namespace bestride::cuda {
 
 enum class MemoryKind : std::uint8_t {
-  host,     ///< unknown to the driver; also if there is no driver, or it is not initialised or already shut down
+  host,     ///< unknown to the driver; also if there is no driver, or it is not initialized or already shut down
   pinned,   ///< page-locked host memory (allocated or registered), accessible to the CPU and all devices
   managed,  ///< migrates; accessible to the CPU and the devices
   device,   ///< accessible to devices only
@@ -40,7 +40,7 @@ struct Memory {
   }
 };
 
-/// The memory that `pointer` points to. Thread-safe; never throws, never makes a context current, never initialises the
+/// The memory that `pointer` points to. Thread-safe; never throws, never makes a context current, never initializes the
 /// driver.
 Memory where(const void* pointer) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pointer points to: before the driver is initialised, in every kind of memory, on two devices, after memory is
+// What a pointer points to: before the driver is initialized, in every kind of memory, on two devices, after memory is
 // freed and its address reused, and after contexts are destroyed.
 #include "kernels/cuda/driver/memory.hpp"
 
@@ -11,8 +11,8 @@ namespace {
 
 using namespace test;
 
-/// Must run first in this process: the other tests initialise the driver.
-TEST(BeforeInitialisation, EverythingIsHost) {
+/// Must run first in this process: the other tests initialize the driver.
+TEST(BeforeInitialization, EverythingIsHost) {
   Application& app = Application::get();
   ASSERT_TRUE(app.loaded());
   int here = 0;
@@ -20,7 +20,7 @@ TEST(BeforeInitialisation, EverythingIsHost) {
   if (!app.real()) {
     EXPECT_EQ(app.calls("cuPointerGetAttributes"), 1);
     EXPECT_EQ(app.calls("cuInit"), 0);
-    EXPECT_EQ(app.call("cuCtxSynchronize"), code::not_initialized) << "the query initialised the driver";
+    EXPECT_EQ(app.call("cuCtxSynchronize"), code::not_initialized) << "the query initialized the driver";
   }
 }
 

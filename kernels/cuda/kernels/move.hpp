@@ -128,7 +128,7 @@ struct Listed {
 
 // ---- Moving a tile
 
-/// Neighbouring threads move neighbouring words of the packed buffer. Each thread issues all its loads before its first
+/// Neighboring threads move neighboring words of the packed buffer. Each thread issues all its loads before its first
 /// store.
 template <class Word, class Where, class ThreadBlock>
 BESTRIDE_HOST_DEVICE void move_words(ThreadBlock& team, const Record& record, Number tile) {

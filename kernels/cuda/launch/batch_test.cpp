@@ -17,7 +17,7 @@ using bestride::test::Trees;
 constexpr GpuKernel all_kernels[] = {GpuKernel::automatic, GpuKernel::words, GpuKernel::transpose,
                                      GpuKernel::bulk,      GpuKernel::bytes, GpuKernel::ordered};
 
-void synchronise(Device& device, StreamHandle stream) {
+void synchronize(Device& device, StreamHandle stream) {
   const Current current(device);
   ASSERT_TRUE(static_cast<bool>(current));
   ASSERT_EQ(device.driver().cuStreamSynchronize(stream), code::success);
@@ -104,7 +104,7 @@ class Batches : public OnDevice {
     const StreamHandle stream = device_->stream();
     const Result<Done> launched = batch->launch(stream);
     ASSERT_TRUE(launched) << launched.error().text;
-    synchronise(*device_, stream);
+    synchronize(*device_, stream);
     SCOPED_TRACE(batch->text());
     for (const Case& one : cases) {
       one.check();
@@ -258,7 +258,7 @@ TEST_F(Batches, FarApart) {
       ASSERT_TRUE(batch);
       ASSERT_TRUE(batch->launch(device_->stream(0)));
     }
-    synchronise(*device_, device_->stream(0));
+    synchronize(*device_, device_->stream(0));
     EXPECT_EQ(sent.read(), back.read()) << layout->text();
   }
 }
@@ -272,7 +272,7 @@ TEST_F(Batches, LaunchedAgain) {
   ASSERT_TRUE(batch);
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(batch->launch(device_->stream(1)));
-    synchronise(*device_, device_->stream(1));
+    synchronize(*device_, device_->stream(1));
     one.check();
   }
 }

@@ -18,7 +18,7 @@ namespace bestride::cuda::test {
 
 class Application {
  public:
-  /// Loads the driver and, unless told not to, initialises it. One per process.
+  /// Loads the driver and, unless told not to, initializes it. One per process.
   static Application& get() {
     static Application* const one = new Application;
     return *one;
@@ -44,7 +44,7 @@ class Application {
     call("cuDeviceGetCount", &count);
     return count;
   }
-  bool initialise() { return call("cuInit", 0u) == code::success && devices() > 0; }
+  bool initialize() { return call("cuInit", 0u) == code::success && devices() > 0; }
   /// Makes the primary context of a device current, and retains it until the process ends.
   ContextHandle use_device(int device) {
     ContextHandle context = nullptr;
@@ -158,7 +158,7 @@ class OnDevice : public ::testing::Test {
  protected:
   void SetUp() override {
     Application& app = Application::get();
-    if (!app.loaded() || !app.initialise()) GTEST_SKIP() << "no CUDA device";
+    if (!app.loaded() || !app.initialize()) GTEST_SKIP() << "no CUDA device";
     app.fail("");
     context_ = app.use_device(0);
   }

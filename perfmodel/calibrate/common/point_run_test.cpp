@@ -9,7 +9,7 @@
 namespace bestride::inline perfmodel {
 namespace {
 
-/// Points "0", "1", ... whose behaviour the members below define.
+/// Points "0", "1", ... whose behavior the members below define.
 class TestPoints : public PointSet {
  public:
   std::size_t size() const override { return 4; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the series of a point are timed: short samples, interleaved round by round, summarised by a low quantile of those
+// How the series of a point are timed: short samples, interleaved round by round, summarized by a low quantile of those
 // in which no rank was preempted.
 //
 // The quantile is the lower quartile of the rounds. Noise on a shared machine only adds time, but the minimum of many

@@ -82,7 +82,7 @@ Action transfer(const cuda::DevicePtr& device, const cuda::DeviceLayoutPtr& plan
 }
 
 /// Waits until all work now in the stream is complete.
-Result<Done> synchronise(cuda::Device& device, cuda::StreamHandle stream) {
+Result<Done> synchronize(cuda::Device& device, cuda::StreamHandle stream) {
   const Result<cuda::Event> event = device.record(stream);
   if (!event) return event.error();
   for (;;) {
@@ -114,7 +114,7 @@ Result<Action> repeat(const cuda::DevicePtr& device, const cuda::DeviceLayoutPtr
   return Action([device, memory, kept = *sequence]() -> Result<Done> {
     const cuda::StreamHandle stream = device->stream(0);
     const Result<Done> enqueued = kept->enqueue(stream);
-    return enqueued ? synchronise(*device, stream) : enqueued;
+    return enqueued ? synchronize(*device, stream) : enqueued;
   });
 }
 
@@ -157,7 +157,7 @@ Result<cuda::Address> DeviceMeasurer::user(std::int64_t bytes) {
 Result<double> DeviceMeasurer::measure(const DevicePoint& point) {
   const bool is_floor = point.kind == DevicePoint::Kind::floor;
   if (is_floor && point.floor == DeviceFloor::sync)
-    return sample([&] { return synchronise(*device_, device_->stream(0)); }, limit_);
+    return sample([&] { return synchronize(*device_, device_->stream(0)); }, limit_);
   const Result<cuda::DeviceLayoutPtr> plan =
       device_->device_layout(layout_of(is_floor ? shape_of(point.floor) : point));
   if (!plan) return plan.error();

@@ -18,7 +18,7 @@ struct Library {
   void* handle = nullptr;
   std::string problem;
   bool stand_in() const { return dlsym(handle, "fake_cuda_live") != nullptr; }  // tests/fake_cuda/control.h
-  Code initialise() const {
+  Code initialize() const {
     const auto init = reinterpret_cast<Code (*)(unsigned)>(dlsym(handle, "cuInit"));
     return init ? init(0) : cuda::code::not_found;
   }
@@ -39,7 +39,7 @@ Library find_library() {
 /// Number of devices; if 0, *problem states the reason.
 int count_devices(const Library& library, const cuda::Driver& driver, std::string* problem, bool* broken) {
   int count = 0;
-  Code code = library.initialise();
+  Code code = library.initialize();
   if (code == cuda::code::success) code = driver.cuDeviceGetCount(&count);
   if (code == cuda::code::no_device || (code == cuda::code::success && count == 0)) {
     *problem = "the CUDA driver sees no device";

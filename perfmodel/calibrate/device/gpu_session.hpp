@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// GpuSession: lets a process use a GPU on its own. The preload library never initialises the driver and never creates a
+// GpuSession: lets a process use a GPU on its own. The preload library never initializes the driver and never creates a
 // context; a program that measures or lists GPUs does both through the driver's interface.
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct GpuSummary {
   std::string problem;               ///< why there is no driver or no device; "" otherwise
   bool broken = false;               ///< the driver is present but can't be used (as opposed to: there is no GPU)
 };
-/// Loads and initialises the driver, so call it only in a process that may crash. With BESTRIDE_GPU=off it does not
+/// Loads and initializes the driver, so call it only in a process that may crash. With BESTRIDE_GPU=off it does not
 /// load the driver, and `problem` states this.
 GpuSummary look_at_gpus();
 

@@ -49,7 +49,7 @@ class Arguments {
     bool out;         ///< direction
     bool derived;     ///< derived types are allowed
     bool wide;        ///< MPI_Count and MPI_Aint
-    bool byte_aints;  ///< displacements in bytes are MPI_Aint in the narrow form, too (neighbour collectives)
+    bool byte_aints;  ///< displacements in bytes are MPI_Aint in the narrow form, too (neighbor collectives)
     std::int64_t far =
         0;  ///< bytes by which `buffer` is moved; a multiple of the extent if displacements have that unit
     bool null_type =

@@ -18,7 +18,7 @@ struct Group {
   std::vector<int> world;  ///< ranks of MPI_COMM_WORLD
   Topology topology = Topology::none;
   std::vector<int> dims, periods;                  ///< cart
-  std::vector<std::vector<int>> sources, targets;  ///< neighbours by rank; MPI_PROC_NULL at an edge
+  std::vector<std::vector<int>> sources, targets;  ///< neighbors by rank; MPI_PROC_NULL at an edge
   int size() const { return static_cast<int>(world.size()); }
 };
 
@@ -52,7 +52,7 @@ struct PersistentSet {
     OperationPtr operation;
     std::function<void(int)> prepare;  ///< before start n
   };
-  std::vector<Member> members;  ///< in the order of initialisation
+  std::vector<Member> members;  ///< in the order of initialization
   std::size_t comm = 0;
   int starts = 0;
   bool active = false;

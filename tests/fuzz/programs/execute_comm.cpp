@@ -24,7 +24,7 @@ Group subset(const Group& parent, const std::vector<int>& members) {
   return group;
 }
 
-void neighbours_of_cart(Group& group) {
+void neighbors_of_cart(Group& group) {
   const int n = group.size(), dimensions = static_cast<int>(group.dims.size());
   group.sources.assign(static_cast<std::size_t>(n), {});
   for (int r = 0; r < n; ++r)
@@ -156,7 +156,7 @@ struct Maker {
       mapped.topology = Topology::cart;
       mapped.dims = dims_of(group.size());
       mapped.periods = periods;
-      neighbours_of_cart(mapped);
+      neighbors_of_cart(mapped);
     }
     if (member()) CALL(context, Cart_create, parent.h, dimensions, dims_of(mine().size()), periods, 0, result());
   }
@@ -184,7 +184,7 @@ struct Maker {
     const Group& group = made.group();
     const auto me = static_cast<std::size_t>(made.rank);
     if (distributed) {
-      // Without weights, MPICH accepts null pointers for no neighbours.
+      // Without weights, MPICH accepts null pointers for no neighbors.
       const bool weighted = salt >> 40 & 1;
       List lists[2], weights[2];
       for (const bool out : {true, false}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour collectives on the topologies that the program has created.
+// Neighbor collectives on the topologies that the program has created.
 #include <algorithm>
 
 #include "tests/fuzz/programs/collective.hpp"
@@ -141,7 +141,7 @@ struct Part {
     for (std::size_t j = 0; j < sources.size(); ++j) {
       if (sources[j] == MPI_PROC_NULL) continue;
       const auto& targets = call.peers(sources[j], true);
-      // If two ranks are neighbours twice, the MPI library decides which block arrives where.
+      // If two ranks are neighbors twice, the MPI library decides which block arrives where.
       known &= std::count(targets.begin(), targets.end(), rank) == 1 &&
                std::count(sources.begin(), sources.end(), sources[j]) == 1;
       const auto k =

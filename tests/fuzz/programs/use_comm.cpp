@@ -62,12 +62,12 @@ void topology(Context& context, CommSlot& slot) {
   } else if (group.topology == Topology::graph) {
     int n = 0;
     CALL(context, Graph_neighbors_count, slot.h, slot.rank, (Out<int>{&n}));
-    if (n != static_cast<int>(group.targets[me].size())) context.say("WRONG:neighbours");
+    if (n != static_cast<int>(group.targets[me].size())) context.say("WRONG:neighbors");
   } else if (group.topology == Topology::dist_graph) {
     int in = 0, out = 0, weighted = 0;
     CALL(context, Dist_graph_neighbors_count, slot.h, (Out<int>{&in}), (Out<int>{&out}), (Out<int>{&weighted}));
     if (in != static_cast<int>(group.sources[me].size()) || out != static_cast<int>(group.targets[me].size()))
-      context.say("WRONG:neighbours");
+      context.say("WRONG:neighbors");
   }
   MPI_Group members;
   int size = 0, rank = 0;
