@@ -114,7 +114,13 @@ class Rules(unittest.TestCase):
         self.write("docs/a.md", "a line\nTO" + "DO: more\n")
         self.expect("docs/a.md:2: a marker")
 
-    def test_licence_line(self):
+    def test_spelling(self):
+        self.write("docs/a.md", 'a neighbor, "neighbours", `--neighbours`\n')
+        self.expect()
+        self.write("base/a.cpp", SPDX + "// quantised\nint NeighbourCount;\n")
+        self.expect("base/a.cpp:2: 'quantised'", "base/a.cpp:3: 'NeighbourCount'")
+
+    def test_license_line(self):
         self.write("base/a.cpp", "\n\n\n" + SPDX)
         self.expect("base/a.cpp:1: no 'SPDX")
 

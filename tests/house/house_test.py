@@ -17,6 +17,10 @@ TEXT = CODE + (".md", ".txt", ".cmake", ".json", ".yml", ".yaml")
 TABLES = (".tsv", ".json")  # their length depends on their entries
 TEST = re.compile(r"(tests|bench)/|.*/testing/|.*(_test|_main)\.\w+$|.*/(test_|cached_job)")  # files that are no part of the product
 MARKER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
+# American spelling, as in MPI's names; a word alone in quotes or an option may be older than this rule.
+BRITISH = re.compile(r"(?<![\w\"'`-])\w*(neighbour|behaviour|colour|favour|modelled|licence|analyse[ds]?\b|"
+                     r"((quant|synchron|initial|serial|optim|normal|special|recogn)is(e|ing|ation)))\w*", re.I)
+SPELLED_BEFORE = ("interpose/preload/functions.tsv", "tests/watch/strangers/", "tests/watch/awkward/", "tests/house/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace bestride(?:::inline (\w+))? \{")
 ROW = re.compile(r"^\|\s*`(\w+)/`\s*\|[^|]*\|\s*([^|]*?)\s*\|")
@@ -93,6 +97,9 @@ def check_file(path, lines, rooms, sub_rooms, root):
             yield number, "a marker of unfinished work: finish it, or write what is left into the docs"
         if root in line:
             yield number, "names the folder it was developed in"
+        british = BRITISH.search(line)
+        if british and not path.startswith(SPELLED_BEFORE):
+            yield number, f"'{british.group()}': American spelling, as in MPI's names"
         namespace = NAMESPACE.match(line)
         if namespace and room in rooms and (namespace.group(1) or "base") != room:
             yield number, f"the namespace of {room}/ is " + ("bestride" if room == "base" else f"bestride::inline {room}")
