@@ -11,7 +11,7 @@ import shlex
 import statistics
 import sys
 
-LICENCE = "# SPDX-License-Identifier: Apache-2.0"
+LICENSE = "# SPDX-License-Identifier: Apache-2.0"
 
 
 def quartiles_of(values):
@@ -90,7 +90,7 @@ def table_text(made_by, rows):
     cells = {name: [cell(row[name], 3 if name.endswith(("_q1", "_q3")) else 4) if name in row else "" for row in rows] for name in names}
     same = [name for name in names[1:] if len(rows) > 1 and len(set(cells[name])) == 1]
     names = [name for name in names if name not in same]
-    lines = [LICENCE, "; ".join([f"# {made_by}", *(f"{name}: {cells[name][0]}" for name in same if cells[name][0])]), "\t".join(names)]
+    lines = [LICENSE, "; ".join([f"# {made_by}", *(f"{name}: {cells[name][0]}" for name in same if cells[name][0])]), "\t".join(names)]
     lines += ["\t".join(words).rstrip("\t") for words in zip(*(cells[name] for name in names))]
     return "\n".join(lines) + "\n"
 

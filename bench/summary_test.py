@@ -27,7 +27,7 @@ class Summary(unittest.TestCase):
         rows = [{"case": "a\tb", "us": 12778.66, "us_q1": 12778.66, "fastest": False, "rounds": 3},
                 {"case": "c", "us": 0.000012345, "us_q1": 1.0, "fastest": True, "rounds": 3, "kib": 5}]
         self.assertEqual(summary.table_text("program --rounds 3", rows).splitlines(), [
-            summary.LICENCE, "# program --rounds 3; rounds: 3", "case\tus\tus_q1\tfastest\tkib", "a b\t12780\t12800", "c\t1.234e-05\t1\tyes\t5"])
+            summary.LICENSE, "# program --rounds 3; rounds: 3", "case\tus\tus_q1\tfastest\tkib", "a b\t12780\t12800", "c\t1.234e-05\t1\tyes\t5"])
 
     def test_one_row_has_all_its_columns(self):
         self.assertEqual(summary.table_text("program", [{"case": "a", "ratio": 2.0}]).splitlines()[2:], ["case\tratio", "a\t2"])
