@@ -42,6 +42,18 @@ function(bestride_room name)
   endforeach()
 endfunction()
 
+# bestride_function_source(<output> <what> [arguments...] [DEPENDS files...]): a source that interpose/preload/generate.py makes of
+# functions.tsv at build time. The caller adds it to the sources of a target of the same folder.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(BESTRIDE_FUNCTIONS ${CMAKE_SOURCE_DIR}/interpose/preload/functions.tsv)
+set(BESTRIDE_FUNCTIONS_COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/interpose/preload/generate.py ${BESTRIDE_FUNCTIONS})
+set(BESTRIDE_FUNCTIONS_DEPENDS ${CMAKE_SOURCE_DIR}/interpose/preload/generate.py ${BESTRIDE_FUNCTIONS})
+function(bestride_function_source output)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  add_custom_command(OUTPUT ${output} COMMAND ${BESTRIDE_FUNCTIONS_COMMAND} ${ARG_UNPARSED_ARGUMENTS} > ${output}
+    DEPENDS ${BESTRIDE_FUNCTIONS_DEPENDS} ${ARG_DEPENDS} VERBATIM)
+endfunction()
+
 # The targets that scripts/test builds for the tests labeled unit or sanitize. The functions here and in BestrideMpi.cmake add the programs
 # of the tests that they create; other tests must add theirs. If a program is missing, its test fails.
 add_custom_target(sanitized_tests)

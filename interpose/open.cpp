@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "base/float_environment.hpp"
@@ -12,7 +13,8 @@
 #include "base/message.hpp"
 #include "base/variables.hpp"
 #include "interpose/calls/entry.hpp"
-#include "interpose/device/lazy_interception.hpp"
+#include "interpose/calls/on_demand_entry.hpp"
+#include "interpose/device/on_demand_interception.hpp"
 #include "interpose/lifetime/unwinder.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/services.hpp"
@@ -25,21 +27,44 @@ constinit const bestride_preload_services* preload_services = nullptr;
 
 namespace {
 
-/// The functions of intercepted.def that the MPI library has. May throw std::bad_alloc.
-std::vector<bestride_interception> interceptions() {
+/// A list of the functions that the MPI library has.
+class InterceptionList {
+ public:
+  template <class Function>
+  void add(const char* name, Function* entry, Function** next, Function* library) {
+    if (library) add(name, reinterpret_cast<void*>(entry), reinterpret_cast<void**>(next));
+  }
   std::vector<bestride_interception> all;
-  const auto intercept = [&all](const char* name, void* entry, void** next_slot, bool in_library) {
-    if (in_library) all.push_back({name, entry, next_slot});
-  };
-#define BESTRIDE_INTERCEPT(name)                                                                                 \
-  intercept("MPI_" #name, reinterpret_cast<void*>(&bestride_entry_##name), reinterpret_cast<void**>(&next.name), \
-            real.name != nullptr);
-#define BESTRIDE_INTERCEPT_BOTH(name)                                                 \
-  BESTRIDE_INTERCEPT(name)                                                            \
-  intercept("PMPI_" #name, reinterpret_cast<void*>(&bestride_profiling_entry_##name), \
-            reinterpret_cast<void**>(&real.name), real.name != nullptr);
-#include "interpose/mpi/intercepted.def"
-  return all;
+
+ private:
+  [[gnu::noinline]] void add(const char* name, void* entry, void** next) { all.push_back({name, entry, next}); }
+};
+
+// May throw std::bad_alloc.
+std::vector<bestride_interception> from_start() {
+  InterceptionList list;
+#define BESTRIDE_FROM_START(name, ...)                                                                \
+  BESTRIDE_BY_MPI_NAME_##name(list.add("MPI_" #name, &bestride_entry_##name, &next.name, real.name);) \
+      BESTRIDE_BY_PMPI_NAME_##name(list.add("PMPI_" #name, &bestride_profiling_entry_##name, &real.name, real.name);)
+#include "mpi_functions.inc"
+  return std::move(list.all);
+}
+
+std::vector<bestride_interception> on_demand(OnDemandGroup group) {
+  InterceptionList list;
+#define BESTRIDE_ADD(name)                                                                                         \
+  BESTRIDE_BY_MPI_NAME_##name(list.add("MPI_" #name, bestride_entries_##name.by_mpi_name, &next.name, real.name);) \
+      BESTRIDE_BY_PMPI_NAME_##name(                                                                                \
+          list.add("PMPI_" #name, bestride_entries_##name.by_pmpi_name, &real.name, real.name);)
+  if (group == OnDemandGroup::collectives) {
+#define BESTRIDE_ON_DEMAND(name, ...) BESTRIDE_ADD(name)
+#include "mpi_functions.inc"
+  } else {
+#define BESTRIDE_REFUSE(name, ...) BESTRIDE_ADD(name)
+#include "mpi_functions.inc"
+  }
+#undef BESTRIDE_ADD
+  return std::move(list.all);
 }
 
 /// By this byte 'bestride try' knows that a job is not compared with itself. That of rank 0 suffices, because every
@@ -70,9 +95,10 @@ extern "C" __attribute__((visibility("default"))) const bestride_backend* bestri
       return nullptr;
     }
     if (inject_failure(FailPoint::start)) throw std::bad_alloc();
-    static std::vector<bestride_interception> all = interceptions();
+    static std::vector<bestride_interception> all = from_start();
+    set_on_demand_groups(&on_demand);
     new (&runtime_storage.runtime) Runtime;
-    if (gpu_possible()) intercept_lazily();
+    if (gpu_possible()) intercept_on_demand();
     install_recording();
     leave_mark();
     static const bestride_backend back = {BESTRIDE_SERVICES_VERSION, BESTRIDE_ABI_NAME, all.size(), all.data()};

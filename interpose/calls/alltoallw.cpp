@@ -209,12 +209,12 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
 #define BESTRIDE_W_ARGUMENTS(Count, Displacement, rest_names)                                 \
   (send_buffer, Given<Count, Displacement>{send_counts, send_at, send_types}, receive_buffer, \
    Given<Count, Displacement>{receive_counts, receive_at, receive_types}, comm BESTRIDE_UNWRAP rest_names)
-#define BESTRIDE_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names)            \
-  BESTRIDE_ENTRY_PAIR(name, alltoallw, BESTRIDE_W_PARAMETERS(Count, Displacement, rest), \
-                      BESTRIDE_W_ARGUMENTS(Count, Displacement, rest_names))
-#define BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names)        \
-  BESTRIDE_ENTRY_PAIR(name, neighbor_alltoallw, BESTRIDE_W_PARAMETERS(Count, MPI_Aint, rest), \
-                      BESTRIDE_W_ARGUMENTS(Count, MPI_Aint, rest_names))
+#define BESTRIDE_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names)       \
+  BESTRIDE_ENTRY(name, alltoallw, BESTRIDE_W_PARAMETERS(Count, Displacement, rest), \
+                 BESTRIDE_W_ARGUMENTS(Count, Displacement, rest_names))
+#define BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY(name, Count, Displacement, rest, rest_names)   \
+  BESTRIDE_ENTRY(name, neighbor_alltoallw, BESTRIDE_W_PARAMETERS(Count, MPI_Aint, rest), \
+                 BESTRIDE_W_ARGUMENTS(Count, MPI_Aint, rest_names))
 
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_ALLTOALLW_ENTRY, Alltoallw, Ialltoallw)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_NEIGHBOR_ALLTOALLW_ENTRY, Neighbor_alltoallw, Ineighbor_alltoallw)

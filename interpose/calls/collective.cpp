@@ -255,14 +255,13 @@ int among_all(CallId id, const Out& out, const In& in, MPI_Comm comm, Tail... ta
 #define BESTRIDE_RECEIVED_V(Count, Displacement) \
   VaryingBlocks<void*, Count, Displacement> { receive_buffer, receive_counts, receive_at, receive_type }
 
-#define BESTRIDE_ROOTED(name, body, send, sent, receive, received, rest, rest_names)                                 \
-  BESTRIDE_ENTRY_PAIR(name, body,                                                                                    \
-                      (BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive, int root, MPI_Comm comm BESTRIDE_UNWRAP rest), \
-                      (BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, root, comm BESTRIDE_UNWRAP rest_names))
-#define BESTRIDE_AMONG_ALL(name, send, sent, receive, received, rest, rest_names)                          \
-  BESTRIDE_ENTRY_PAIR(name, among_all,                                                                     \
-                      (BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive, MPI_Comm comm BESTRIDE_UNWRAP rest), \
-                      (BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_ROOTED(name, body, send, sent, receive, received, rest, rest_names)                            \
+  BESTRIDE_ENTRY(name, body,                                                                                    \
+                 (BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive, int root, MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                 (BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, root, comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_AMONG_ALL(name, send, sent, receive, received, rest, rest_names)                                      \
+  BESTRIDE_ENTRY(name, among_all, (BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive, MPI_Comm comm BESTRIDE_UNWRAP rest), \
+                 (BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, comm BESTRIDE_UNWRAP rest_names))
 
 #define BESTRIDE_GATHER_ENTRY(name, Count, Displacement, rest, rest_names)                                            \
   BESTRIDE_ROOTED(name, to_root, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), (BESTRIDE_RECEIVE(Count)), \

@@ -87,7 +87,7 @@ template <Calls& via>
 int comm_idup(MPI_Comm from, MPI_Comm* comm, MPI_Request* request) {
   return register_on_completion(via.Comm_idup(from, comm, request), comm, {}, request);
 }
-#if MPI_VERSION >= 4
+#ifdef BESTRIDE_DECLARES_Comm_idup_with_info
 template <Calls& via>
 int comm_idup_with_info(MPI_Comm from, MPI_Info info, MPI_Comm* comm, MPI_Request* request) {
   const int error = via.Comm_idup_with_info(from, info, comm, request);
@@ -120,22 +120,20 @@ int comm_set_info(MPI_Comm comm, MPI_Info info) {
 }  // namespace
 }  // namespace bestride::inline interpose
 
-BESTRIDE_BOTH_ENTRIES(Comm_free, (MPI_Comm * comm), comm_free, (comm))
-BESTRIDE_BOTH_ENTRIES(Comm_disconnect, (MPI_Comm * comm), comm_disconnect, (comm))
-BESTRIDE_BOTH_ENTRIES(Comm_dup_with_info, (MPI_Comm from, MPI_Info info, MPI_Comm* comm), comm_dup_with_info,
-                      (from, info, comm))
-BESTRIDE_BOTH_ENTRIES(Comm_idup, (MPI_Comm from, MPI_Comm* comm, MPI_Request* request), comm_idup,
-                      (from, comm, request))
-#if MPI_VERSION >= 4
-BESTRIDE_BOTH_ENTRIES(Comm_idup_with_info, (MPI_Comm from, MPI_Info info, MPI_Comm* comm, MPI_Request* request),
-                      comm_idup_with_info, (from, info, comm, request))
-#endif
-BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_info, (comm, info))
+BESTRIDE_PLAIN_ENTRY(Comm_free, (MPI_Comm * comm), comm_free, (comm))
+BESTRIDE_PLAIN_ENTRY(Comm_disconnect, (MPI_Comm * comm), comm_disconnect, (comm))
+BESTRIDE_PLAIN_ENTRY(Comm_dup_with_info, (MPI_Comm from, MPI_Info info, MPI_Comm* comm), comm_dup_with_info,
+                     (from, info, comm))
+BESTRIDE_PLAIN_ENTRY(Comm_idup, (MPI_Comm from, MPI_Comm* comm, MPI_Request* request), comm_idup, (from, comm, request))
+BESTRIDE_PLAIN_ENTRY(Comm_idup_with_info, (MPI_Comm from, MPI_Info info, MPI_Comm* comm, MPI_Request* request),
+                     comm_idup_with_info, (from, info, comm, request))
+BESTRIDE_PLAIN_ENTRY(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_info, (comm, info))
 
 /// Defines a function that creates `*comm` and is called by all members of `from`. Pending collectives on `from`
 /// complete first; otherwise members would wait for each other inside the library. `ranks`, `topology`: as for
 /// create().
 #define BESTRIDE_COMM_CREATE_BY_ALL(name, ranks, topology, parameters, arguments)                            \
+  BESTRIDE_BY_MPI_NAME_##name(                                                                               \
   namespace bestride::comm_create {                                                                          \
   template <Calls& via>                                                                                      \
   int name parameters {                                                                                      \
@@ -143,11 +141,12 @@ BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_in
     before_library_collective(from);                                                                         \
     return create(from, ranks, topology, comm, [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); }); \
   }                                                                                                          \
-  }                                                                                                          \
-  BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
+  })                                                                                                          \
+  BESTRIDE_PLAIN_ENTRY(name, parameters, comm_create::name, arguments)
 /// Defines a function that creates `*comm` and that only some members of a communicator call, or members of several
 /// communicators. Pending collectives may need ranks that don't make this call, so they are not completed first.
 #define BESTRIDE_COMM_CREATE(name, parameters, arguments)                       \
+  BESTRIDE_BY_MPI_NAME_##name(                                                  \
   namespace bestride::comm_create {                                             \
   template <Calls& via>                                                         \
   int name parameters {                                                         \
@@ -155,8 +154,8 @@ BESTRIDE_BOTH_ENTRIES(Comm_set_info, (MPI_Comm comm, MPI_Info info), comm_set_in
     return create(MPI_COMM_NULL, ChildRanks::any, false, comm,                  \
                   [&] { return inside(via.name, BESTRIDE_UNWRAP arguments); }); \
   }                                                                             \
-  }                                                                             \
-  BESTRIDE_BOTH_ENTRIES(name, parameters, comm_create::name, arguments)
+  })                                                                             \
+  BESTRIDE_PLAIN_ENTRY(name, parameters, comm_create::name, arguments)
 
 BESTRIDE_COMM_CREATE_BY_ALL(Comm_dup, ChildRanks::same, false, (MPI_Comm from, MPI_Comm* comm), (from, comm))
 BESTRIDE_COMM_CREATE_BY_ALL(Comm_split, ChildRanks::any, false, (MPI_Comm from, int color, int key, MPI_Comm* comm),
@@ -204,7 +203,6 @@ BESTRIDE_COMM_CREATE(Comm_spawn_multiple,
                      (int count, char** commands, char*** arguments, const int* most, const MPI_Info* infos, int root,
                       MPI_Comm from, MPI_Comm* comm, int* codes),
                      (count, commands, arguments, most, infos, root, from, comm, codes))
-#if MPI_VERSION >= 4
 BESTRIDE_COMM_CREATE(Comm_create_from_group,
                      (MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm* comm),
                      (group, tag, info, handler, comm))
@@ -212,4 +210,3 @@ BESTRIDE_COMM_CREATE(Intercomm_create_from_groups,
                      (MPI_Group local, int leader, MPI_Group remote, int remote_leader, const char* tag, MPI_Info info,
                       MPI_Errhandler handler, MPI_Comm* comm),
                      (local, leader, remote, remote_leader, tag, info, handler, comm))
-#endif

@@ -316,11 +316,11 @@ int testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Stat
 }  // namespace
 }  // namespace bestride::inline interpose
 
-BESTRIDE_BOTH_ENTRIES(Waitall, (int count, MPI_Request* requests, MPI_Status* statuses), waitall,
-                      (count, requests, statuses))
-BESTRIDE_BOTH_ENTRIES(Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses), testall,
-                      (count, requests, flag, statuses))
-BESTRIDE_BOTH_ENTRIES(Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
-                      waitsome, (count, requests, done, indices, statuses))
-BESTRIDE_BOTH_ENTRIES(Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
-                      testsome, (count, requests, done, indices, statuses))
+BESTRIDE_PLAIN_ENTRY(Waitall, (int count, MPI_Request* requests, MPI_Status* statuses), waitall,
+                     (count, requests, statuses))
+BESTRIDE_PLAIN_ENTRY(Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses), testall,
+                     (count, requests, flag, statuses))
+BESTRIDE_PLAIN_ENTRY(Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+                     waitsome, (count, requests, done, indices, statuses))
+BESTRIDE_PLAIN_ENTRY(Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+                     testsome, (count, requests, done, indices, statuses))

@@ -327,26 +327,26 @@ int barrier(MPI_Comm comm) {
 }  // namespace
 }  // namespace bestride::inline interpose
 
-BESTRIDE_BOTH_ENTRIES(Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status), probe,
-                      (source, tag, comm, status))
-BESTRIDE_BOTH_ENTRIES(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status), mprobe,
-                      (source, tag, comm, message, status))
-BESTRIDE_BOTH_ENTRIES(Barrier, (MPI_Comm comm), barrier, (comm))
-BESTRIDE_BOTH_ENTRIES(Wait, (MPI_Request * request, MPI_Status* status), wait, (request, status))
-BESTRIDE_BOTH_ENTRIES(Test, (MPI_Request * request, int* flag, MPI_Status* status), test, (request, flag, status))
-BESTRIDE_BOTH_ENTRIES(Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status), waitany,
-                      (count, requests, index, status))
-BESTRIDE_BOTH_ENTRIES(Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status), testany,
-                      (count, requests, index, flag, status))
-BESTRIDE_BOTH_ENTRIES(Request_get_status, (MPI_Request request, int* flag, MPI_Status* status), request_get_status,
-                      (request, flag, status))
-BESTRIDE_BOTH_ENTRIES(Request_get_status_all, (int count, const MPI_Request* requests, int* flag, MPI_Status* statuses),
-                      request_get_status_all, (count, requests, flag, statuses))
-BESTRIDE_BOTH_ENTRIES(Request_get_status_any,
-                      (int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status),
-                      request_get_status_any, (count, requests, index, flag, status))
-BESTRIDE_BOTH_ENTRIES(Request_get_status_some,
-                      (int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
-                      request_get_status_some, (count, requests, done, indices, statuses))
-BESTRIDE_BOTH_ENTRIES(Request_free, (MPI_Request * request), request_free, (request))
-BESTRIDE_BOTH_ENTRIES(Cancel, (MPI_Request * request), cancel, (request))
+BESTRIDE_PLAIN_ENTRY(Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status), probe,
+                     (source, tag, comm, status))
+BESTRIDE_PLAIN_ENTRY(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status), mprobe,
+                     (source, tag, comm, message, status))
+BESTRIDE_PLAIN_ENTRY(Barrier, (MPI_Comm comm), barrier, (comm))
+BESTRIDE_PLAIN_ENTRY(Wait, (MPI_Request * request, MPI_Status* status), wait, (request, status))
+BESTRIDE_PLAIN_ENTRY(Test, (MPI_Request * request, int* flag, MPI_Status* status), test, (request, flag, status))
+BESTRIDE_PLAIN_ENTRY(Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status), waitany,
+                     (count, requests, index, status))
+BESTRIDE_PLAIN_ENTRY(Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status), testany,
+                     (count, requests, index, flag, status))
+BESTRIDE_PLAIN_ENTRY(Request_get_status, (MPI_Request request, int* flag, MPI_Status* status), request_get_status,
+                     (request, flag, status))
+BESTRIDE_PLAIN_ENTRY(Request_get_status_all, (int count, const MPI_Request* requests, int* flag, MPI_Status* statuses),
+                     request_get_status_all, (count, requests, flag, statuses))
+BESTRIDE_PLAIN_ENTRY(Request_get_status_any,
+                     (int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status),
+                     request_get_status_any, (count, requests, index, flag, status))
+BESTRIDE_PLAIN_ENTRY(Request_get_status_some,
+                     (int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+                     request_get_status_some, (count, requests, done, indices, statuses))
+BESTRIDE_PLAIN_ENTRY(Request_free, (MPI_Request * request), request_free, (request))
+BESTRIDE_PLAIN_ENTRY(Cancel, (MPI_Request * request), cancel, (request))

@@ -79,7 +79,7 @@ int type_get_contents(MPI_Datatype type, int max_integers, int max_addresses, in
     count_contents(type_count, types);
   return error;
 }
-#if MPI_VERSION >= 4
+#ifdef BESTRIDE_DECLARES_Type_get_contents_c
 template <Calls& via>
 int type_get_contents_c(MPI_Datatype type, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_counts,
                         MPI_Count max_types, int* integers, MPI_Aint* addresses, MPI_Count* counts,
@@ -148,7 +148,7 @@ template <Calls& via>
 int op_create_plain(MPI_User_function* function, int commutes, MPI_Op* op) {
   return op_create<via, &Calls::Op_create>(function, commutes, op);
 }
-#if MPI_VERSION >= 4
+#ifdef BESTRIDE_DECLARES_Op_create_c
 template <Calls& via>
 int op_create_large(MPI_User_function_c* function, int commutes, MPI_Op* op) {
   return op_create<via, &Calls::Op_create_c>(function, commutes, op);
@@ -158,33 +158,29 @@ int op_create_large(MPI_User_function_c* function, int commutes, MPI_Op* op) {
 }  // namespace
 }  // namespace bestride::inline interpose
 
-BESTRIDE_BOTH_ENTRIES(Type_commit, (MPI_Datatype * type), type_commit, (type))
-BESTRIDE_BOTH_ENTRIES(Type_dup, (MPI_Datatype type, MPI_Datatype* copy), type_dup, (type, copy))
-BESTRIDE_BOTH_ENTRIES(Type_free, (MPI_Datatype * type), type_free, (type))
-BESTRIDE_BOTH_ENTRIES(Type_get_contents,
-                      (MPI_Datatype type, int max_integers, int max_addresses, int max_types, int* integers,
-                       MPI_Aint* addresses, MPI_Datatype* types),
-                      type_get_contents, (type, max_integers, max_addresses, max_types, integers, addresses, types))
-#if MPI_VERSION >= 4
-BESTRIDE_BOTH_ENTRIES(Type_get_contents_c,
-                      (MPI_Datatype type, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_counts,
-                       MPI_Count max_types, int* integers, MPI_Aint* addresses, MPI_Count* counts, MPI_Datatype* types),
-                      type_get_contents_c,
-                      (type, max_integers, max_addresses, max_counts, max_types, integers, addresses, counts, types))
-#endif
-BESTRIDE_BOTH_ENTRIES(Type_create_f90_real, (int precision, int range, MPI_Datatype* type), type_create_f90_real,
-                      (precision, range, type))
-BESTRIDE_BOTH_ENTRIES(Type_create_f90_complex, (int precision, int range, MPI_Datatype* type), type_create_f90_complex,
-                      (precision, range, type))
-BESTRIDE_BOTH_ENTRIES(Type_create_f90_integer, (int range, MPI_Datatype* type), type_create_f90_integer, (range, type))
-BESTRIDE_BOTH_ENTRIES(File_get_view,
-                      (MPI_File file, MPI_Offset* displacement, MPI_Datatype* elementary, MPI_Datatype* view,
-                       char* representation),
-                      file_get_view, (file, displacement, elementary, view, representation))
-BESTRIDE_BOTH_ENTRIES(Op_create, (MPI_User_function * function, int commutes, MPI_Op* op), op_create_plain,
-                      (function, commutes, op))
-#if MPI_VERSION >= 4
-BESTRIDE_BOTH_ENTRIES(Op_create_c, (MPI_User_function_c * function, int commutes, MPI_Op* op), op_create_large,
-                      (function, commutes, op))
-#endif
-BESTRIDE_BOTH_ENTRIES(Op_free, (MPI_Op * op), op_free, (op))
+BESTRIDE_PLAIN_ENTRY(Type_commit, (MPI_Datatype * type), type_commit, (type))
+BESTRIDE_PLAIN_ENTRY(Type_dup, (MPI_Datatype type, MPI_Datatype* copy), type_dup, (type, copy))
+BESTRIDE_PLAIN_ENTRY(Type_free, (MPI_Datatype * type), type_free, (type))
+BESTRIDE_PLAIN_ENTRY(Type_get_contents,
+                     (MPI_Datatype type, int max_integers, int max_addresses, int max_types, int* integers,
+                      MPI_Aint* addresses, MPI_Datatype* types),
+                     type_get_contents, (type, max_integers, max_addresses, max_types, integers, addresses, types))
+BESTRIDE_PLAIN_ENTRY(Type_get_contents_c,
+                     (MPI_Datatype type, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_counts,
+                      MPI_Count max_types, int* integers, MPI_Aint* addresses, MPI_Count* counts, MPI_Datatype* types),
+                     type_get_contents_c,
+                     (type, max_integers, max_addresses, max_counts, max_types, integers, addresses, counts, types))
+BESTRIDE_PLAIN_ENTRY(Type_create_f90_real, (int precision, int range, MPI_Datatype* type), type_create_f90_real,
+                     (precision, range, type))
+BESTRIDE_PLAIN_ENTRY(Type_create_f90_complex, (int precision, int range, MPI_Datatype* type), type_create_f90_complex,
+                     (precision, range, type))
+BESTRIDE_PLAIN_ENTRY(Type_create_f90_integer, (int range, MPI_Datatype* type), type_create_f90_integer, (range, type))
+BESTRIDE_PLAIN_ENTRY(File_get_view,
+                     (MPI_File file, MPI_Offset* displacement, MPI_Datatype* elementary, MPI_Datatype* view,
+                      char* representation),
+                     file_get_view, (file, displacement, elementary, view, representation))
+BESTRIDE_PLAIN_ENTRY(Op_create, (MPI_User_function * function, int commutes, MPI_Op* op), op_create_plain,
+                     (function, commutes, op))
+BESTRIDE_PLAIN_ENTRY(Op_create_c, (MPI_User_function_c * function, int commutes, MPI_Op* op), op_create_large,
+                     (function, commutes, op))
+BESTRIDE_PLAIN_ENTRY(Op_free, (MPI_Op * op), op_free, (op))

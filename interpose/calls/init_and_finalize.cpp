@@ -93,7 +93,7 @@ int finalize() {
   return via.Finalize();
 }
 
-#if MPI_VERSION >= 4
+#ifdef BESTRIDE_DECLARES_Session_init
 template <Calls& via>
 int session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
   select_rail();
@@ -123,13 +123,11 @@ int session_finalize(MPI_Session* session) {
 }  // namespace
 }  // namespace bestride::inline interpose
 
-BESTRIDE_BOTH_ENTRIES(Init, (int* argc, char*** argv), init, (argc, argv))
-BESTRIDE_BOTH_ENTRIES(Init_thread, (int* argc, char*** argv, int required, int* provided), init_thread,
-                      (argc, argv, required, provided))
-BESTRIDE_BOTH_ENTRIES(Query_thread, (int* provided), query_thread, (provided))
-BESTRIDE_BOTH_ENTRIES(Finalize, (), finalize, ())
-#if MPI_VERSION >= 4
-BESTRIDE_BOTH_ENTRIES(Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session* session), session_init,
-                      (info, handler, session))
-BESTRIDE_BOTH_ENTRIES(Session_finalize, (MPI_Session * session), session_finalize, (session))
-#endif
+BESTRIDE_PLAIN_ENTRY(Init, (int* argc, char*** argv), init, (argc, argv))
+BESTRIDE_PLAIN_ENTRY(Init_thread, (int* argc, char*** argv, int required, int* provided), init_thread,
+                     (argc, argv, required, provided))
+BESTRIDE_PLAIN_ENTRY(Query_thread, (int* provided), query_thread, (provided))
+BESTRIDE_PLAIN_ENTRY(Finalize, (), finalize, ())
+BESTRIDE_PLAIN_ENTRY(Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session* session), session_init,
+                     (info, handler, session))
+BESTRIDE_PLAIN_ENTRY(Session_finalize, (MPI_Session * session), session_finalize, (session))

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "interpose/calls/lazy_entry.hpp"
+#include "interpose/calls/on_demand_entry.hpp"
 #include "interpose/device/buffer_location.hpp"
 #include "interpose/device/transfer_choice.hpp"
 #include "interpose/device/unsupported.hpp"
@@ -84,30 +84,63 @@ int reject_device_memory(const char* name, const Arguments& arguments) {
         name);
 }
 
-/// The entry of the function called through `slot`.
-template <auto slot, Owner owner, ArgumentShape shape, class... Arguments>
+/// The entry of the function called through `slot` of `via`.
+template <Calls& via, auto slot, Owner owner, ArgumentShape shape, class... Arguments>
 int forward_unless_on_device(Arguments... arguments) {
-  if (start_lazy_interception() && !gpu_aware()) {
+  if (before_on_demand_call() && !gpu_aware()) {
     const std::tuple<Arguments...> all(arguments...);
     if (any_argument_on_device<shape>(all, std::index_sequence_for<Arguments...>()))
       return reject_device_memory<owner, shape>(call_name<slot>, all);
   }
-  return (next.*slot)(arguments...);
+  return (via.*slot)(arguments...);
 }
 
 }  // namespace
 
-std::span<const LazyEntry> lazy_unsupported() noexcept {
-  static const LazyEntry all[] = {
-#define BESTRIDE_LAZY_UNSUPPORTED(name, owner, shape)                                  \
-  {{"MPI_" #name,                                                                      \
-    reinterpret_cast<void*>(static_cast<decltype(Calls::name)>(                        \
-        &forward_unless_on_device<&Calls::name, Owner::owner, ArgumentShape::shape>)), \
-    reinterpret_cast<void**>(&next.name)},                                             \
-   reinterpret_cast<void**>(&real.name)},
-#include "interpose/mpi/lazily_intercepted.def"
-  };
-  return all;
-}
+/// `owner`: the object whose error handler is called; `shape`: the kind of the arguments after a buffer.
+#define BESTRIDE_REFUSING_ENTRY(name, owner, shape) \
+  BESTRIDE_ON_DEMAND_ENTRY(name, forward_unless_on_device, Owner::owner, ArgumentShape::shape)
+#define BESTRIDE_REFUSING_SIZES(name, owner, shape) \
+  BESTRIDE_REFUSING_ENTRY(name, owner, shape) BESTRIDE_REFUSING_ENTRY(name##_c, owner, shape)
+
+BESTRIDE_REFUSING_SIZES(Put, window, counted)
+BESTRIDE_REFUSING_SIZES(Get, window, counted)
+BESTRIDE_REFUSING_SIZES(Accumulate, window, counted)
+BESTRIDE_REFUSING_SIZES(Get_accumulate, window, counted)
+BESTRIDE_REFUSING_SIZES(Rput, window, counted)
+BESTRIDE_REFUSING_SIZES(Rget, window, counted)
+BESTRIDE_REFUSING_SIZES(Raccumulate, window, counted)
+BESTRIDE_REFUSING_SIZES(Rget_accumulate, window, counted)
+BESTRIDE_REFUSING_ENTRY(Fetch_and_op, window, one_element)
+BESTRIDE_REFUSING_ENTRY(Compare_and_swap, window, one_element)
+BESTRIDE_REFUSING_ENTRY(Win_attach, window, bytes)
+BESTRIDE_REFUSING_SIZES(Psend_init, comm, partitions)
+BESTRIDE_REFUSING_SIZES(Precv_init, comm, partitions)
+BESTRIDE_REFUSING_SIZES(Pack_external, nobody, external)
+BESTRIDE_REFUSING_SIZES(Unpack_external, nobody, external)
+BESTRIDE_REFUSING_SIZES(Buffer_attach, nobody, bytes)
+BESTRIDE_REFUSING_SIZES(Comm_attach_buffer, nobody, bytes)
+BESTRIDE_REFUSING_SIZES(Session_attach_buffer, nobody, bytes)
+
+#define BESTRIDE_REFUSING_FILE_CALLS(rest)                \
+  BESTRIDE_REFUSING_SIZES(File_read##rest, file, counted) \
+  BESTRIDE_REFUSING_SIZES(File_write##rest, file, counted)
+BESTRIDE_REFUSING_FILE_CALLS()
+BESTRIDE_REFUSING_FILE_CALLS(_all)
+BESTRIDE_REFUSING_FILE_CALLS(_at)
+BESTRIDE_REFUSING_FILE_CALLS(_at_all)
+BESTRIDE_REFUSING_FILE_CALLS(_shared)
+BESTRIDE_REFUSING_FILE_CALLS(_ordered)
+BESTRIDE_REFUSING_FILE_CALLS(_all_begin)
+BESTRIDE_REFUSING_FILE_CALLS(_at_all_begin)
+BESTRIDE_REFUSING_FILE_CALLS(_ordered_begin)
+#define BESTRIDE_REFUSING_FILE_REQUESTS(rest)              \
+  BESTRIDE_REFUSING_SIZES(File_iread##rest, file, counted) \
+  BESTRIDE_REFUSING_SIZES(File_iwrite##rest, file, counted)
+BESTRIDE_REFUSING_FILE_REQUESTS()
+BESTRIDE_REFUSING_FILE_REQUESTS(_at)
+BESTRIDE_REFUSING_FILE_REQUESTS(_shared)
+BESTRIDE_REFUSING_FILE_REQUESTS(_all)
+BESTRIDE_REFUSING_FILE_REQUESTS(_at_all)
 
 }  // namespace bestride::inline interpose

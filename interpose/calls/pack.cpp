@@ -83,7 +83,7 @@ void record_packing(CallId id, const PackingCall& call, double seconds) noexcept
   record(id, call.plan, call.ours ? Strategy::pack : Strategy::forward, call.reason, seconds);
 }
 
-template <auto slot, class Count>
+template <Calls& via, auto slot, class Count>
 int pack(CallId id, const void* user, Count count, MPI_Datatype type, void* packed, Count packed_size, Count* position,
          MPI_Comm comm) {
   if (gpu_runtime_detected() && position) [[unlikely]] {
@@ -98,7 +98,7 @@ int pack(CallId id, const void* user, Count count, MPI_Datatype type, void* pack
   if (is_forwarded(entry) || !position) [[likely]] {
     if (reporting()) [[unlikely]]
       record_forwarded(id, count, type);
-    return (next.*slot)(user, count, type, packed, packed_size, position, comm);
+    return (via.*slot)(user, count, type, packed, packed_size, position, comm);
   }
   const Stopwatch watch(reporting());
   const PackingCall call = decide(CallKind::pack, user, count, entry, packed, packed_size, *position, comm);
@@ -109,7 +109,7 @@ int pack(CallId id, const void* user, Count count, MPI_Datatype type, void* pack
     if (runtime().options().paranoid) check_packed(at, call.bytes, user, count, type);
     *position += static_cast<Count>(call.bytes);
   } else {
-    error = (next.*slot)(user, count, type, packed, packed_size, position, comm);
+    error = (via.*slot)(user, count, type, packed, packed_size, position, comm);
     if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
   }
   if (reporting()) [[unlikely]]
@@ -117,7 +117,7 @@ int pack(CallId id, const void* user, Count count, MPI_Datatype type, void* pack
   return error;
 }
 
-template <auto slot, class Count>
+template <Calls& via, auto slot, class Count>
 int unpack(CallId id, const void* packed, Count packed_size, Count* position, void* user, Count count,
            MPI_Datatype type, MPI_Comm comm) {
   if (gpu_runtime_detected() && position) [[unlikely]] {
@@ -137,7 +137,7 @@ int unpack(CallId id, const void* packed, Count packed_size, Count* position, vo
   if (is_forwarded(entry) || !position) [[likely]] {
     if (reporting()) [[unlikely]]
       record_forwarded(id, count, type);
-    return (next.*slot)(packed, packed_size, position, user, count, type, comm);
+    return (via.*slot)(packed, packed_size, position, user, count, type, comm);
   }
   const Stopwatch watch(reporting());
   const PackingCall call = decide(CallKind::unpack, user, count, entry, packed, packed_size, *position, comm);
@@ -148,7 +148,7 @@ int unpack(CallId id, const void* packed, Count packed_size, Count* position, vo
     if (runtime().options().paranoid) check_unpacked(const_cast<std::byte*>(at), call.bytes, user, count, type);
     *position += static_cast<Count>(call.bytes);
   } else {
-    error = (next.*slot)(packed, packed_size, position, user, count, type, comm);
+    error = (via.*slot)(packed, packed_size, position, user, count, type, comm);
     if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
   }
   if (reporting()) [[unlikely]]
@@ -159,19 +159,23 @@ int unpack(CallId id, const void* packed, Count packed_size, Count* position, vo
 }  // namespace
 }  // namespace bestride::inline interpose
 
-#define BESTRIDE_PACK_ENTRIES(suffix, Count)                                                                        \
-  extern "C" int bestride_entry_Pack##suffix(const void* in, Count count, MPI_Datatype type, void* out, Count size, \
-                                             Count* position, MPI_Comm comm) {                                      \
-    using namespace bestride;                                                                                       \
-    return pack<&Calls::Pack##suffix>(CallId::Pack##suffix, in, count, type, out, size, position, comm);            \
-  }                                                                                                                 \
-  extern "C" int bestride_entry_Unpack##suffix(const void* in, Count size, Count* position, void* out, Count count, \
-                                               MPI_Datatype type, MPI_Comm comm) {                                  \
-    using namespace bestride;                                                                                       \
-    return unpack<&Calls::Unpack##suffix>(CallId::Unpack##suffix, in, size, position, out, count, type, comm);      \
+// These calls are local, so nothing has to be done before them.
+#define BESTRIDE_LOCAL_ENTRY(name, body, parameters, arguments) \
+  BESTRIDE_DEFINE_ENTRIES(name, BESTRIDE_LOCAL_ENTRY_OF, body, parameters, arguments)
+#define BESTRIDE_LOCAL_ENTRY_OF(entry, calls, name, body, parameters, arguments) \
+  extern "C" int entry parameters {                                              \
+    using namespace bestride;                                                    \
+    return body<calls, &Calls::name>(CallId::name, BESTRIDE_UNWRAP arguments);   \
   }
+#define BESTRIDE_PACK_ENTRIES(suffix, Count)                                                                   \
+  BESTRIDE_LOCAL_ENTRY(                                                                                        \
+      Pack##suffix, pack,                                                                                      \
+      (const void* in, Count count, MPI_Datatype type, void* out, Count size, Count* position, MPI_Comm comm), \
+      (in, count, type, out, size, position, comm))                                                            \
+  BESTRIDE_LOCAL_ENTRY(                                                                                        \
+      Unpack##suffix, unpack,                                                                                  \
+      (const void* in, Count size, Count* position, void* out, Count count, MPI_Datatype type, MPI_Comm comm), \
+      (in, size, position, out, count, type, comm))
 
 BESTRIDE_PACK_ENTRIES(, int)
-#if MPI_VERSION >= 4
 BESTRIDE_PACK_ENTRIES(_c, MPI_Count)
-#endif

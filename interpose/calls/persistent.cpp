@@ -59,10 +59,10 @@ int init(CallId id, OneEndpoint MessageCompletion::*member, Buffer* buffer, Coun
   return error;
 }
 
-template <auto slot, class Count>
+template <Calls& via, auto slot, class Count>
 int send_init(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  return init<next, slot>(id, &MessageCompletion::out, buffer, count, type, peer, tag, comm, request);
+  return init<via, slot>(id, &MessageCompletion::out, buffer, count, type, peer, tag, comm, request);
 }
 template <Calls& via, auto slot, class Count>
 int recv_init(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
@@ -142,17 +142,15 @@ int startall(int count, MPI_Request* requests) {
 }  // namespace
 }  // namespace bestride::inline interpose
 
-BESTRIDE_BOTH_ENTRIES(Start, (MPI_Request * request), start, (request))
-BESTRIDE_BOTH_ENTRIES(Startall, (int count, MPI_Request* requests), startall, (count, requests))
+BESTRIDE_PLAIN_ENTRY(Start, (MPI_Request * request), start, (request))
+BESTRIDE_PLAIN_ENTRY(Startall, (int count, MPI_Request* requests), startall, (count, requests))
 
 #define BESTRIDE_PERSISTENT_ENTRIES(suffix, Count)                                                                  \
   BESTRIDE_MESSAGE_ENTRY(Send_init##suffix, send_init, const void*, Count, (, MPI_Request * request), (, request))  \
   BESTRIDE_MESSAGE_ENTRY(Ssend_init##suffix, send_init, const void*, Count, (, MPI_Request * request), (, request)) \
   BESTRIDE_MESSAGE_ENTRY(Bsend_init##suffix, send_init, const void*, Count, (, MPI_Request * request), (, request)) \
   BESTRIDE_MESSAGE_ENTRY(Rsend_init##suffix, send_init, const void*, Count, (, MPI_Request * request), (, request)) \
-  BESTRIDE_MESSAGE_ENTRY_PAIR(Recv_init##suffix, recv_init, void*, Count, (, MPI_Request * request), (, request))
+  BESTRIDE_MESSAGE_ENTRY(Recv_init##suffix, recv_init, void*, Count, (, MPI_Request * request), (, request))
 
 BESTRIDE_PERSISTENT_ENTRIES(, int)
-#if MPI_VERSION >= 4
 BESTRIDE_PERSISTENT_ENTRIES(_c, MPI_Count)
-#endif

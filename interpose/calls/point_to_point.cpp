@@ -62,7 +62,7 @@ template <auto slot, class... Arguments>
   return error;
 }
 
-template <auto slot, class Count>
+template <Calls& via, auto slot, class Count>
 [[gnu::noinline]] int send_by_endpoint(CallId id, const void* buffer, Count count, TypeEntry* entry, MPI_Datatype type,
                                        int peer, int tag, MPI_Comm comm) {
   const Stopwatch watch(reporting());
@@ -76,14 +76,14 @@ template <auto slot, class Count>
   }
   if (out.failed()) [[unlikely]]
     return out.raise_error();
-  const int error = (next.*slot)(buffer, count, type, peer, tag, comm);
+  const int error = (via.*slot)(buffer, count, type, peer, tag, comm);
   if (error == MPI_SUCCESS) runtime().comms.add_valid(comm);
   if (reporting()) [[unlikely]]
     record(id, out, watch.seconds());
   return error;
 }
 
-template <auto slot, class Count>
+template <Calls& via, auto slot, class Count>
 int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
   if constexpr (has_nonblocking_entry<slot>)
     if (any_collective_pending()) [[unlikely]]
@@ -92,9 +92,9 @@ int send(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer
   if (!entry) [[likely]] {
     if (reporting()) [[unlikely]]
       record_forwarded(id, count, type);
-    return (next.*slot)(buffer, count, type, peer, tag, comm);
+    return (via.*slot)(buffer, count, type, peer, tag, comm);
   }
-  return send_by_endpoint<slot>(id, buffer, count, entry, type, peer, tag, comm);
+  return send_by_endpoint<via, slot>(id, buffer, count, entry, type, peer, tag, comm);
 }
 
 /// MPI_Recv and MPI_Mrecv differ only in how they name the message: `call` makes the call with (buffer, count, type,
@@ -265,17 +265,15 @@ int sendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, in
 }  // namespace
 }  // namespace bestride::inline interpose
 
-#define BESTRIDE_BLOCKING_ENTRIES(suffix, Count)                                                       \
-  BESTRIDE_MESSAGE_ENTRY(Send##suffix, send, const void*, Count, (), ())                               \
-  BESTRIDE_MESSAGE_ENTRY(Ssend##suffix, send, const void*, Count, (), ())                              \
-  BESTRIDE_MESSAGE_ENTRY(Bsend##suffix, send, const void*, Count, (), ())                              \
-  BESTRIDE_MESSAGE_ENTRY(Rsend##suffix, send, const void*, Count, (), ())                              \
-  BESTRIDE_MESSAGE_ENTRY_PAIR(Recv##suffix, recv, void*, Count, (, MPI_Status * status), (, status))   \
-  BESTRIDE_MATCHED_ENTRY_PAIR(Mrecv##suffix, mrecv, Count, (, MPI_Status * status), (, status))        \
-  BESTRIDE_SENDRECV_ENTRY_PAIR(Sendrecv##suffix, sendrecv, Count, (, MPI_Status * status), (, status)) \
-  BESTRIDE_REPLACE_ENTRY_PAIR(Sendrecv_replace##suffix, sendrecv_replace, Count, (, MPI_Status * status), (, status))
+#define BESTRIDE_BLOCKING_ENTRIES(suffix, Count)                                                  \
+  BESTRIDE_MESSAGE_ENTRY(Send##suffix, send, const void*, Count, (), ())                          \
+  BESTRIDE_MESSAGE_ENTRY(Ssend##suffix, send, const void*, Count, (), ())                         \
+  BESTRIDE_MESSAGE_ENTRY(Bsend##suffix, send, const void*, Count, (), ())                         \
+  BESTRIDE_MESSAGE_ENTRY(Rsend##suffix, send, const void*, Count, (), ())                         \
+  BESTRIDE_MESSAGE_ENTRY(Recv##suffix, recv, void*, Count, (, MPI_Status * status), (, status))   \
+  BESTRIDE_MATCHED_ENTRY(Mrecv##suffix, mrecv, Count, (, MPI_Status * status), (, status))        \
+  BESTRIDE_SENDRECV_ENTRY(Sendrecv##suffix, sendrecv, Count, (, MPI_Status * status), (, status)) \
+  BESTRIDE_REPLACE_ENTRY(Sendrecv_replace##suffix, sendrecv_replace, Count, (, MPI_Status * status), (, status))
 
 BESTRIDE_BLOCKING_ENTRIES(, int)
-#if MPI_VERSION >= 4
 BESTRIDE_BLOCKING_ENTRIES(_c, MPI_Count)
-#endif

@@ -40,11 +40,11 @@ constexpr auto persistent_form<&Calls::Irsend_c> = &Calls::Rsend_init_c;
 #endif
 
 /// Defers a short send of device memory (interpose/device/deferred_sends.hpp).
-template <auto init, class Count>
+template <Calls& via, auto init, class Count>
 int defer_device_send(std::unique_ptr<MessageCompletion> completion, int peer, int tag, MPI_Comm comm,
                       MPI_Request* request) {
   const SendEndpoint& out = completion->out;
-  const int error = (next.*init)(out.buffer(), static_cast<Count>(out.count()), out.type(), peer, tag, comm, request);
+  const int error = (via.*init)(out.buffer(), static_cast<Count>(out.count()), out.type(), peer, tag, comm, request);
   if (error != MPI_SUCCESS) return error;
   runtime().comms.add_valid(comm);
   completion->emulates_nonblocking = true;
@@ -54,10 +54,10 @@ int defer_device_send(std::unique_ptr<MessageCompletion> completion, int peer, i
   if (defer_send(*request, staging)) return MPI_SUCCESS;
   TransferBatch::move(staging, Direction::pack, 0, staging->size());
   MPI_Request now = *request;
-  return staging->failed() ? MPI_SUCCESS : next.Start(&now);
+  return staging->failed() ? MPI_SUCCESS : via.Start(&now);
 }
 
-template <auto slot, class Count>
+template <Calls& via, auto slot, class Count>
 int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
           MPI_Request* request) {
   TypeEntry* entry = find_sender<slot>(type, count, CallKind::isend, peer, comm);
@@ -65,7 +65,7 @@ int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int pee
     if (reporting()) [[unlikely]]
       record_forwarded(id, count, type);
     start_deferred_sends();
-    return (next.*slot)(buffer, count, type, peer, tag, comm, request);
+    return (via.*slot)(buffer, count, type, peer, tag, comm, request);
   }
   const Stopwatch watch(reporting());
   SendEndpoint out;
@@ -79,7 +79,7 @@ int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int pee
     if (kept && !out.failed() && out.staging() && out.staging()->size() <= longest_deferred_bytes) [[unlikely]] {
       if (reporting()) record(id, out, watch.seconds());
       completion->out = std::move(out);
-      return defer_device_send<persistent_form<slot>, Count>(std::move(completion), peer, tag, comm, request);
+      return defer_device_send<via, persistent_form<slot>, Count>(std::move(completion), peer, tag, comm, request);
     }
   }
   // Keeps the order of the calls.
@@ -92,7 +92,7 @@ int isend(CallId id, const void* buffer, Count count, MPI_Datatype type, int pee
     count = static_cast<Count>(out.count());
     type = out.type();
   }
-  const int error = (next.*slot)(buffer, count, type, peer, tag, comm, request);
+  const int error = (via.*slot)(buffer, count, type, peer, tag, comm, request);
   if (reporting()) [[unlikely]]
     record(id, out, watch.seconds());
   if (completion) completion->out = std::move(out);
@@ -209,9 +209,11 @@ int isendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype
 /// For MPI_Isendrecv_replace: the matching MPI_Isendrecv.
 template <auto slot>
 constexpr auto nonblocking_with_two_buffers = nullptr;
-#if MPI_VERSION >= 4
+#ifdef BESTRIDE_DECLARES_Isendrecv_replace
 template <>
 constexpr auto nonblocking_with_two_buffers<&Calls::Isendrecv_replace> = &Calls::Isendrecv;
+#endif
+#ifdef BESTRIDE_DECLARES_Isendrecv_replace_c
 template <>
 constexpr auto nonblocking_with_two_buffers<&Calls::Isendrecv_replace_c> = &Calls::Isendrecv_c;
 #endif
@@ -276,16 +278,13 @@ int isendrecv_replace(CallId id, void* buffer, Count count, MPI_Datatype type, i
   BESTRIDE_MESSAGE_ENTRY(Issend##suffix, isend, const void*, Count, (, MPI_Request * request), (, request)) \
   BESTRIDE_MESSAGE_ENTRY(Ibsend##suffix, isend, const void*, Count, (, MPI_Request * request), (, request)) \
   BESTRIDE_MESSAGE_ENTRY(Irsend##suffix, isend, const void*, Count, (, MPI_Request * request), (, request)) \
-  BESTRIDE_MESSAGE_ENTRY_PAIR(Irecv##suffix, irecv, void*, Count, (, MPI_Request * request), (, request))   \
-  BESTRIDE_MATCHED_ENTRY_PAIR(Imrecv##suffix, imrecv, Count, (, MPI_Request * request), (, request))
-#define BESTRIDE_ISENDRECV_ENTRIES(suffix, Count)                                                             \
-  BESTRIDE_SENDRECV_ENTRY_PAIR(Isendrecv##suffix, isendrecv, Count, (, MPI_Request * request), (, request))   \
-  BESTRIDE_REPLACE_ENTRY_PAIR(Isendrecv_replace##suffix, isendrecv_replace, Count, (, MPI_Request * request), \
-                              (, request))
+  BESTRIDE_MESSAGE_ENTRY(Irecv##suffix, irecv, void*, Count, (, MPI_Request * request), (, request))        \
+  BESTRIDE_MATCHED_ENTRY(Imrecv##suffix, imrecv, Count, (, MPI_Request * request), (, request))
+#define BESTRIDE_ISENDRECV_ENTRIES(suffix, Count)                                                      \
+  BESTRIDE_SENDRECV_ENTRY(Isendrecv##suffix, isendrecv, Count, (, MPI_Request * request), (, request)) \
+  BESTRIDE_REPLACE_ENTRY(Isendrecv_replace##suffix, isendrecv_replace, Count, (, MPI_Request * request), (, request))
 
 BESTRIDE_NONBLOCKING_ENTRIES(, int)
-#if MPI_VERSION >= 4
 BESTRIDE_NONBLOCKING_ENTRIES(_c, MPI_Count)
 BESTRIDE_ISENDRECV_ENTRIES(, int)
 BESTRIDE_ISENDRECV_ENTRIES(_c, MPI_Count)
-#endif

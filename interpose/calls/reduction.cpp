@@ -5,7 +5,7 @@
 #include <numeric>
 #include <type_traits>
 
-#include "interpose/calls/lazy_entry.hpp"
+#include "interpose/calls/on_demand_entry.hpp"
 #include "interpose/collectives/dispatch.hpp"
 #include "interpose/collectives/left_reason.hpp"
 #include "interpose/message/buffer_regions.hpp"
@@ -87,7 +87,7 @@ template <Calls& via, auto slot, class Count, class... Tail>
 template <Calls& via, auto slot, class Count, class... Tail>
 int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
            Tail... tail) {
-  const bool on_gpu = start_lazy_interception();
+  const bool on_gpu = before_on_demand_call();
   CommEntry* const entry = runtime().comms.find(comm);
   const FirstStep first = first_step<via, Tail...>(entry, Collective::reduce, bytes_moved(entry, false, type, count),
                                                    [on_gpu] { return on_gpu; });
@@ -120,7 +120,7 @@ template <Calls& via, auto slot, bool scans, class Count, class... Tail>
 
 template <Calls& via, auto slot, class Count, class... Tail>
 int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
-  const bool on_gpu = start_lazy_interception();
+  const bool on_gpu = before_on_demand_call();
   CommEntry* const entry = runtime().comms.find(comm);
   const FirstStep first = first_step<via, Tail...>(entry, Collective::allreduce, bytes_moved(entry, false, type, count),
                                                    [on_gpu] { return on_gpu; });
@@ -130,7 +130,7 @@ int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, M
 
 template <Calls& via, auto slot, class Count, class... Tail>
 int scan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
-  const bool on_gpu = start_lazy_interception();
+  const bool on_gpu = before_on_demand_call();
   return full_over_all<via, slot, true>(FirstStep::leave, on_gpu, send, receive, count, type, op, comm, tail...);
 }
 
@@ -140,7 +140,7 @@ int exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return inside(via.*slot, staged_send, staged_receive, count, type, op, comm, tail...);
   };
-  const bool on_gpu = start_lazy_interception();
+  const bool on_gpu = before_on_demand_call();
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   if (on_gpu)
     if (const CollectiveMembers members = members_of(comm); members.known) {
@@ -159,7 +159,7 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   const auto call = [&](const void* staged_send, void* staged_receive) {
     return by_library<via, slot>(form, staged_send, staged_receive, counts, type, op, comm, tail...);
   };
-  const bool on_gpu = start_lazy_interception();
+  const bool on_gpu = before_on_demand_call();
   if (may_dispatch<via>() && counts) [[unlikely]]
     if (const std::optional<int> done = dispatch_reduce_scatter(
             call_name<slot>, &form, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op,
@@ -212,7 +212,7 @@ template <Calls& via, auto slot, class Count, class... Tail>
 template <Calls& via, auto slot, class Count, class... Tail>
 int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                          Tail... tail) {
-  const bool on_gpu = start_lazy_interception();
+  const bool on_gpu = before_on_demand_call();
   CommEntry* const entry = runtime().comms.find(comm);
   const FirstStep first = first_step<via, Tail...>(entry, Collective::reduce_scatter,
                                                    bytes_moved(entry, true, type, count), [on_gpu] { return on_gpu; });
@@ -226,7 +226,7 @@ int reduce_local(const void* operands, void* results, Count count, MPI_Datatype 
     return (via.*slot)(staged_operands, staged_results, count, type, op);
   };
   // Errors of calls without a communicator are raised on MPI_COMM_SELF (MPI-4, 9.3).
-  if (start_lazy_interception())
+  if (before_on_demand_call())
     if (const std::optional<int> done =
             call_with_shadows(call_name<slot>, region_of(operands, count, type, BufferUse::read),
                               region_of(results, count, type, BufferUse::both), MPI_COMM_SELF, call))
@@ -236,12 +236,12 @@ int reduce_local(const void* operands, void* results, Count count, MPI_Datatype 
 
 }  // namespace
 
-std::span<const LazyEntry> lazy_reductions() noexcept {
-  static const LazyEntry all[] = {
-#define BESTRIDE_LAZY_REDUCTION(name, body) BESTRIDE_LAZY_ENTRY(name, body)
-#include "interpose/mpi/lazily_intercepted.def"
-  };
-  return all;
-}
+BESTRIDE_ON_DEMAND_FORMS(Reduce, Ireduce, reduce)
+BESTRIDE_ON_DEMAND_FORMS(Allreduce, Iallreduce, allreduce)
+BESTRIDE_ON_DEMAND_FORMS(Reduce_scatter, Ireduce_scatter, reduce_scatter)
+BESTRIDE_ON_DEMAND_FORMS(Reduce_scatter_block, Ireduce_scatter_block, reduce_scatter_block)
+BESTRIDE_ON_DEMAND_FORMS(Scan, Iscan, scan)
+BESTRIDE_ON_DEMAND_FORMS(Exscan, Iexscan, exscan)
+BESTRIDE_ON_DEMAND_SIZES(Reduce_local, reduce_local)
 
 }  // namespace bestride::inline interpose

@@ -52,30 +52,26 @@ int win_free(MPI_Win* window) {
 }  // namespace
 }  // namespace bestride::inline interpose
 
-#define BESTRIDE_WINDOW_ENTRIES(name, body, parameters, arguments)                 \
-  extern "C" int bestride_entry_##name parameters {                                \
-    ::bestride::before_either_call<::bestride::CallId::name>();                    \
-    return ::bestride::body<::bestride::next, &::bestride::Calls::name> arguments; \
-  }                                                                                \
-  extern "C" int bestride_profiling_entry_##name parameters {                      \
-    ::bestride::before_either_call<::bestride::CallId::name>();                    \
-    return ::bestride::body<::bestride::real, &::bestride::Calls::name> arguments; \
+#define BESTRIDE_WINDOW_ENTRY(name, body, parameters, arguments) \
+  BESTRIDE_DEFINE_ENTRIES(name, BESTRIDE_WINDOW_ENTRY_OF, body, parameters, arguments)
+#define BESTRIDE_WINDOW_ENTRY_OF(entry, calls, name, body, parameters, arguments)   \
+  extern "C" int entry parameters {                                                 \
+    ::bestride::before_call<::bestride::CallId::name>();                            \
+    return ::bestride::body<::bestride::calls, &::bestride::Calls::name> arguments; \
   }
-#define BESTRIDE_WINDOW_FORMS(suffix, Unit)                                                                         \
-  BESTRIDE_WINDOW_ENTRIES(Win_create##suffix, win_create,                                                           \
-                          (void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* window),   \
-                          (base, bytes, unit, info, comm, window))                                                  \
-  BESTRIDE_WINDOW_ENTRIES(Win_allocate##suffix, win_allocate,                                                       \
-                          (MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* memory, MPI_Win* window), \
-                          (bytes, unit, info, comm, memory, window))                                                \
-  BESTRIDE_WINDOW_ENTRIES(Win_allocate_shared##suffix, win_allocate,                                                \
-                          (MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* memory, MPI_Win* window), \
-                          (bytes, unit, info, comm, memory, window))
+#define BESTRIDE_WINDOW_FORMS(suffix, Unit)                                                                       \
+  BESTRIDE_WINDOW_ENTRY(Win_create##suffix, win_create,                                                           \
+                        (void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* window),   \
+                        (base, bytes, unit, info, comm, window))                                                  \
+  BESTRIDE_WINDOW_ENTRY(Win_allocate##suffix, win_allocate,                                                       \
+                        (MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* memory, MPI_Win* window), \
+                        (bytes, unit, info, comm, memory, window))                                                \
+  BESTRIDE_WINDOW_ENTRY(Win_allocate_shared##suffix, win_allocate,                                                \
+                        (MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* memory, MPI_Win* window), \
+                        (bytes, unit, info, comm, memory, window))
 
 BESTRIDE_WINDOW_FORMS(, int)
-#if MPI_VERSION >= 4
 BESTRIDE_WINDOW_FORMS(_c, MPI_Aint)
-#endif
-BESTRIDE_BOTH_ENTRIES(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win* window), win_create_dynamic,
-                      (info, comm, window))
-BESTRIDE_BOTH_ENTRIES(Win_free, (MPI_Win * window), win_free, (window))
+BESTRIDE_PLAIN_ENTRY(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win* window), win_create_dynamic,
+                     (info, comm, window))
+BESTRIDE_PLAIN_ENTRY(Win_free, (MPI_Win * window), win_free, (window))

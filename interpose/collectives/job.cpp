@@ -17,7 +17,7 @@
 #include "interpose/collectives/progress_thread.hpp"
 #include "interpose/collectives/requests.hpp"
 #include "interpose/collectives/tool_behind.hpp"
-#include "interpose/device/lazy_interception.hpp"
+#include "interpose/device/on_demand_interception.hpp"
 #include "interpose/device/transfer_choice.hpp"
 #include "interpose/mpi/functions.hpp"
 #include "interpose/mpi/yielding_progress.hpp"
@@ -158,7 +158,7 @@ void join_job(int processors) noexcept {
   all->job.crowded = any[2] && processors > 0 && world->max_ranks_per_node() > processors;
   real.Comm_group(MPI_COMM_WORLD, &all->job.world_group);
   joined.store(&all->job, std::memory_order_release);
-  intercept_collectives_lazily();
+  intercept_collectives();
   if (everyone) agree_on_collectives(MPI_COMM_WORLD, *everyone);
 }
 

@@ -2,7 +2,7 @@
 #include "interpose/device/detection.hpp"
 
 #include "base/variables.hpp"
-#include "interpose/device/lazy_interception.hpp"
+#include "interpose/device/on_demand_interception.hpp"
 #include "kernels/cuda/driver/driver.hpp"
 
 namespace bestride::inline interpose {
@@ -31,7 +31,7 @@ bool detect_gpu_runtime() noexcept {
   // (buffer_location.cpp).
   if (cuda::Driver::get() || cuda::Driver::unusable()) {
     gpu_detection.store(GpuDetection::yes, std::memory_order_relaxed);
-    intercept_lazily();
+    intercept_on_demand();
     return true;
   }
   try {

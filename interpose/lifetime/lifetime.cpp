@@ -13,7 +13,7 @@
 #include "interpose/collectives/progress_thread.hpp"
 #include "interpose/device/batch_launch.hpp"
 #include "interpose/device/deferred_sends.hpp"
-#include "interpose/device/lazy_interception.hpp"
+#include "interpose/device/on_demand_interception.hpp"
 #include "interpose/engine/engine.hpp"
 #include "interpose/message/completion.hpp"
 #include "interpose/mpi/fault_injection.hpp"
@@ -117,7 +117,7 @@ void Lifetime::begin(Runtime& runtime) noexcept {
   if (ranks > 1) yield_if_crowded(runtime.locality_, processors);
   learn_world_topology(runtime.locality_, runtime.all_ranks_take_part());
   if (runtime.all_ranks_take_part()) join_job(processors);
-  if (runtime.options_.reporting) intercept_collectives_lazily();
+  if (runtime.options_.reporting) intercept_collectives();
 }
 
 void Lifetime::warn_about_settings(Runtime& runtime) noexcept {

@@ -24,11 +24,11 @@ struct bestride_preload_services {
   void* (*next_symbol)(const char* name);
   /* Path of the preload library. */
   const char* preload_path;
-  /* Installs a pre-call hook. From now on a thread that calls a function which the backend has not intercepted and
-     functions.tsv does not list as local, under its MPI_ or PMPI_ name, calls `before` first; then the call goes on to
-     the MPI library. `before` may call MPI. Calls that it makes, and calls that the MPI library makes to itself, also
-     trigger the hook. A call that another thread is making meanwhile may or may not trigger it. The hook can't be
-     removed; only the first call of this function has an effect. Without a hook there is no cost. */
+  /* Installs a pre-call hook. From now on a thread that calls a function which the backend has not intercepted, under
+     its MPI_ or PMPI_ name, calls `before` first, unless the hook of the function is `never` in functions.tsv; then the
+     call goes on to the MPI library. `before` may call MPI. Calls that it makes, and calls that the MPI library makes
+     to itself, also trigger the hook. A call that another thread is making meanwhile may or may not trigger it. The
+     hook can't be removed; only the first call of this function has an effect. Without a hook there is no cost. */
   void (*watch)(void (*before)(void));
   /* Intercepts more functions. May be called at any time from any thread; each function may be named once. The array is
      read before the call returns. A call that another thread is making meanwhile may still go to the MPI library. */

@@ -87,8 +87,8 @@ void wrap_slot(unsigned index, void* entry, void** inner) noexcept {
   bestride_slots[index].store(entry, std::memory_order_release);
 }
 
-bool slot_is_local(unsigned index) noexcept {
-  return function_is_local[index < function_count ? index : index - function_count];
+bool slot_needs_no_hook(unsigned index) noexcept {
+  return function_needs_no_hook[index < function_count ? index : index - function_count];
 }
 
 }  // namespace bestride::preload

@@ -71,7 +71,7 @@ void wrap_slot(unsigned index, void* entry, void** inner) noexcept;
 /// The entry in front of the slot; nullptr if there is none.
 void* wrapper(unsigned index) noexcept;
 
-/// True if functions.tsv lists the function as local.
-bool slot_is_local(unsigned index) noexcept;
+/// True if functions.tsv says that the hook is never needed.
+bool slot_needs_no_hook(unsigned index) noexcept;
 
 }  // namespace bestride::preload

@@ -12,7 +12,7 @@ std::atomic<void (*)()> watcher{nullptr};
 std::atomic<void*> entries[max_slots];  ///< the backend's entry, or null
 std::atomic<void*> targets[max_slots];
 
-bool is_hookable(unsigned index) noexcept { return !entries[index].load() && !slot_is_local(index); }
+bool is_hookable(unsigned index) noexcept { return !entries[index].load() && !slot_needs_no_hook(index); }
 
 /// Called after a slot was changed. If the backend has intercepted it meanwhile, restores the backend's entry. The
 /// accesses here and in intercept_slot() are sequentially consistent, so one of the two threads sees the other's store.

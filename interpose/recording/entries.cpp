@@ -25,15 +25,15 @@ bestride_interception wrapper_of(const char* name, Pointer entry, Pointer* below
 }
 
 #define BESTRIDE_UNWRAP_POSITIONS(...) __VA_ARGS__
-#define BESTRIDE_RECORDING_ENTRY(entry, name, number, kind, positions)                      \
-  &RecordingEntryOf<decltype(&PMPI_##name)>::entry<&below_##name, number, RecordKind::kind, \
+#define BESTRIDE_RECORDING_ENTRY(entry, name, number, kind, waits, positions)                      \
+  &RecordingEntryOf<decltype(&PMPI_##name)>::entry<&below_##name, number, RecordKind::kind, waits, \
                                                    ArgumentPositions BESTRIDE_UNWRAP_POSITIONS positions>
 
 std::vector<bestride_interception> wrappers() {
   return {
-#define BESTRIDE_RECORD(name, number, kind, positions)                                                        \
-  wrapper_of("MPI_" #name, BESTRIDE_RECORDING_ENTRY(call, name, number, kind, positions), &below_##name.mpi), \
-      wrapper_of("PMPI_" #name, BESTRIDE_RECORDING_ENTRY(call_by_pmpi_name, name, number, kind, positions),   \
+#define BESTRIDE_RECORD(name, number, kind, waits, positions)                                                        \
+  wrapper_of("MPI_" #name, BESTRIDE_RECORDING_ENTRY(call, name, number, kind, waits, positions), &below_##name.mpi), \
+      wrapper_of("PMPI_" #name, BESTRIDE_RECORDING_ENTRY(call_by_pmpi_name, name, number, kind, waits, positions),   \
                  &below_##name.pmpi),
 #include "recorded_calls.inc"
 #undef BESTRIDE_RECORD

@@ -87,8 +87,8 @@ struct RecordingEntry<Result(Arguments...)> {
     Pointer mpi = nullptr, pmpi = nullptr;
   };
 
-  /// The entry of the MPI_ name.
-  template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
+  /// The entry of the MPI_ name. `waits`: functions.tsv says that the call may wait.
+  template <Below* below, std::uint16_t function, RecordKind kind, bool waits, ArgumentPositions at>
   [[gnu::noinline]] static Result call(Arguments... arguments) {
     if constexpr (is_frequent(kind)) {
       if (ThreadRecorder& thread = *thread_recorder; thread.gate == 0) [[likely]] {
@@ -98,24 +98,25 @@ struct RecordingEntry<Result(Arguments...)> {
         const auto address = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
         CallMemo& memo = recorded.memos[CallMemo::index(address)];
         if (is_quick<kind, at>(recording, recorded, memo, address, all)) [[likely]]
-          return record<function, kind, at, true>(below->mpi, recording, recorded, memo, all, arguments...);
+          return record<function, kind, waits, at, true>(below->mpi, recording, recorded, memo, all, arguments...);
       }
       outer_caller = {__builtin_return_address(0), __builtin_dwarf_cfa()};
-      return call_fully<below, function, kind, at>(arguments...);
+      return call_fully<below, function, kind, waits, at>(arguments...);
     } else {
-      return call_from<below, function, kind, at>({__builtin_return_address(0), __builtin_dwarf_cfa()}, arguments...);
+      return call_from<below, function, kind, waits, at>({__builtin_return_address(0), __builtin_dwarf_cfa()},
+                                                         arguments...);
     }
   }
 
   /// The entry of the PMPI_ name. Another instance of the template would double the size of the library. Instead this
   /// function jumps to the entry of the MPI_ name, which therefore finds the same return address.
-  template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
+  template <Below* below, std::uint16_t function, RecordKind kind, bool waits, ArgumentPositions at>
   static Result call_by_pmpi_name(Arguments... arguments) {
     if constexpr (begins_recording(kind)) Recording::begin();
     ThreadRecorder& thread = *Recorder::get().attach_thread();
     if (is_inside<kind>(thread, __builtin_dwarf_cfa())) return below->pmpi(arguments...);
     thread.gate = ThreadRecorder::by_pmpi_name;
-    return call<below, function, kind, at>(arguments...);
+    return call<below, function, kind, waits, at>(arguments...);
   }
 
  private:
@@ -130,13 +131,13 @@ struct RecordingEntry<Result(Arguments...)> {
     return false;
   }
 
-  template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
+  template <Below* below, std::uint16_t function, RecordKind kind, bool waits, ArgumentPositions at>
   [[gnu::noinline]] static Result call_fully(Arguments... arguments) {
     const SiteTable::Caller caller = outer_caller;
-    return call_from<below, function, kind, at>(caller, arguments...);
+    return call_from<below, function, kind, waits, at>(caller, arguments...);
   }
 
-  template <Below* below, std::uint16_t function, RecordKind kind, ArgumentPositions at>
+  template <Below* below, std::uint16_t function, RecordKind kind, bool waits, ArgumentPositions at>
   [[gnu::always_inline]] static Result call_from(SiteTable::Caller caller, Arguments... arguments) {
     if constexpr (begins_recording(kind)) Recording::begin();
     ThreadRecorder* thread = thread_recorder;
@@ -157,11 +158,11 @@ struct RecordingEntry<Result(Arguments...)> {
     } else {
       Recording& recording = *Recording::get();
       CallMemo& memo = memo_of<at>(recording, recorded, all, caller, function);
-      return record<function, kind, at, false>(next, recording, recorded, memo, all, arguments...);
+      return record<function, kind, waits, at, false>(next, recording, recorded, memo, all, arguments...);
     }
   }
 
-  template <std::uint16_t function, RecordKind kind, ArgumentPositions at, bool quick, class All>
+  template <std::uint16_t function, RecordKind kind, bool waits, ArgumentPositions at, bool quick, class All>
   [[gnu::always_inline]] static Result record(Pointer next, Recording& recording, RecordedThread& thread,
                                               CallMemo& memo, const All& all, Arguments... arguments) {
     TrackedCommunicator* tracked = tracked_by<at>(memo);
@@ -176,8 +177,8 @@ struct RecordingEntry<Result(Arguments...)> {
       std::conditional_t<frees_object(kind), FreedObject<kind, at>, NoObjects> freed(recording, all);
       std::conditional_t<changes_access(kind), AccessEpoch<kind, at>, NoObjects> access(recording, tracked, all);
       // From here on the facts are read from the record: across the call they would occupy registers.
-      const RecordedScope<may_wait(kind), quick> scope(
-          recording, thread, memo, facts_of<kind, at, quick>(recording, function, all, memo, tracked));
+      const RecordedScope<waits, quick> scope(recording, thread, memo,
+                                              facts_of<kind, at, quick>(recording, function, all, memo, tracked));
       const std::conditional_t<quick, NoLargeMessages, LargeMessages<kind, (at.peer2 >= 0)>> large(
           recording, *thread.call, tracked);
       // Some versions of MPICH return, and the process ends somewhere else.

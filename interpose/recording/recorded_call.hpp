@@ -122,12 +122,6 @@ constexpr bool is_frequent(RecordKind kind) noexcept {
          kind == RecordKind::start_collective || kind == RecordKind::wait || kind == RecordKind::wait_all ||
          kind == RecordKind::wait_any || kind == RecordKind::wait_some;
 }
-/// True if the call may wait for other ranks or for devices. The others are timed once in 16 calls.
-constexpr bool may_wait(RecordKind kind) noexcept {
-  return !is_poll(kind) && !starts_request(kind) && !prepares_request(kind) && kind != RecordKind::activate &&
-         kind != RecordKind::activate_all && kind != RecordKind::free_request && kind != RecordKind::name;
-}
-
 /// Index of each argument in the parameter list; -1: the call has none.
 struct ArgumentPositions {
   int buffer = -1;

@@ -31,8 +31,8 @@ namespace {
 /// `function`: the number in the table of functions. `call` for functions that are not recorded.
 RecordKind kind_of_function(std::uint16_t function) noexcept {
   switch (function) {
-#define BESTRIDE_RECORD(name, number, kind, positions) \
-  case number:                                         \
+#define BESTRIDE_RECORD(name, number, kind, waits, positions) \
+  case number:                                                \
     return RecordKind::kind;
 #include "recorded_calls.inc"
 #undef BESTRIDE_RECORD

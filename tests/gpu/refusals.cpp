@@ -152,7 +152,7 @@ void expect_all(const Call (&calls)[n], bool host_too) {
 }  // namespace
 
 // With TEST_LATE the program calls MPI before it loads the driver. The next intercepted call detects the driver and
-// enables lazy interception.
+// enables interception on demand.
 MPI_CASE(driver_after_mpi) {
   if (!std::getenv("TEST_LATE")) return;
   int out = 1, in = 0;

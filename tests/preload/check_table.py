@@ -22,28 +22,21 @@ CONVERSION = r"MPI_[A-Z][a-z]+_(c2f|f2c|c2f08|f082c|f082f|f2f08)"  # of handles 
 NO_FUNCTION = r"P?MPI_(T_)?[A-Z][A-Z0-9_]*"  # constants and callbacks: written in capitals
 
 
+# The groups of functions that carry a buffer and a datatype.
+CARRYING = r"(p2p|collective|neighborhood)-\w+|io|one-sided|pack|partitioned|reduction"
+
+
 def counts(functions):
-    carrying = [f for f in functions if f.carries == "buffer"]
-    procedures = {re.sub("_c$", "", f.name) for f in carrying}
-    by_handling = {h: sum(1 for f in functions if f.handling == h) for h in generate.HANDLINGS}
+    """MPI-5.0 counts its functions; whether the table has them all can't be seen from an installed library that is older."""
+    carrying = [f for f in functions if re.fullmatch(CARRYING, f.group)]
     facts = {
         "functions": (len(functions), 664),
         "symbols that carry a buffer and a datatype": (len(carrying), 256),
-        "procedures that carry a buffer and a datatype": (len(procedures), 129),
+        "procedures that carry a buffer and a datatype": (len({re.sub("_c$", "", f.name) for f in carrying}), 129),
         "large-count twins among them": (sum(1 for f in carrying if f.name.endswith("_c")), 127),
-        "accelerated": (by_handling["accelerate"], 112),
-        "completing": (by_handling["complete"], 19),
-        "tracked": (by_handling["track"], 52),
-        "for a GPU alone": (by_handling["gpu"], 151),
     }
     wrong = [f"{what}: {is_} instead of {should}" for what, (is_, should) in facts.items() if is_ != should]
-    twins = {f.name: f for f in functions}
-    for f in functions:
-        twin = twins.get(f.name + "_c")
-        if twin and (twin.carries, twin.handling, twin.group) != (f.carries, f.handling, f.group):
-            wrong.append(f"{f.name} and {twin.name} are treated differently")
-        if f.handling == "accelerate" and f.carries != "buffer":
-            wrong.append(f"{f.name} is accelerated without a buffer")
+    wrong += [f"{f.name} is accelerated without a buffer" for f in functions if f.handling == "accelerate" and f not in carrying]
     return wrong
 
 

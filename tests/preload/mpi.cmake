@@ -86,10 +86,10 @@ _expect(first_calls_by_many_threads_mpich --env LD_PRELOAD=${_counting} --match 
 _preload_test(disabled_addresses ${_python} ${_here}/check_slots.py disabled ${_table}
   -- ${CMAKE_COMMAND} -E env BESTRIDE_DISABLE=1 LD_PRELOAD=${_counting} $<TARGET_FILE:preload_slots_report> ${_table})
 if(TARGET bestride-mpich AND NOT BESTRIDE_SANITIZE)
-  _preload_test(intercepted_as_the_table_says ${_python} ${_here}/check_slots.py intercepted ${_table}
+  _preload_test(intercepted_as_the_table_says ${_python} ${_here}/check_slots.py intercepted ${_table} mpich
     -- ${CMAKE_COMMAND} -E env LD_PRELOAD=$<TARGET_FILE:bestride> $<TARGET_FILE:preload_slots_report> ${_table})
   set_tests_properties(preload.intercepted_as_the_table_says PROPERTIES ENVIRONMENT "BESTRIDE_DISABLE=0")
-  _preload_test(intercepted_for_a_gpu ${_python} ${_here}/check_slots.py gpu ${_table}
+  _preload_test(intercepted_for_a_gpu ${_python} ${_here}/check_slots.py gpu ${_table} mpich
     -- ${CMAKE_COMMAND} -E env LD_PRELOAD=$<TARGET_FILE:bestride> BESTRIDE_CUDA_DRIVER=/nowhere/libcuda.so.1 BESTRIDE_LOG=quiet
     $<TARGET_FILE:preload_slots_report> ${_table})
 endif()

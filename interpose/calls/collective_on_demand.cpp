@@ -3,10 +3,10 @@
 // device memory. The blocking and nonblocking forms of the others are in collective.cpp and alltoallw.cpp.
 #include <tuple>
 
-#include "interpose/calls/lazy_entry.hpp"
+#include "interpose/calls/on_demand_entry.hpp"
 #include "interpose/collectives/dispatch_moved.hpp"
 #include "interpose/collectives/left_reason.hpp"
-#include "interpose/device/lazy_interception.hpp"
+#include "interpose/device/on_demand_interception.hpp"
 #include "interpose/message/shadowed_collective.hpp"
 
 namespace bestride::inline interpose {
@@ -45,7 +45,7 @@ template <Calls& via, auto slot, class Count, class... Tail>
 
 template <Calls& via, auto slot, class Count, class... Tail>
 int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) {
-  const bool on_gpu = start_lazy_interception();
+  const bool on_gpu = before_on_demand_call();
   if (is_refused(count)) [[unlikely]]
     return inside(via.*slot, buffer, count, type, root, comm, tail...);
   CommEntry* const entry = runtime().comms.find(comm);
@@ -64,7 +64,7 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
     else
       return std::apply(via.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
-  const bool on_gpu = start_lazy_interception();
+  const bool on_gpu = before_on_demand_call();
   [[maybe_unused]] LibraryForm form;  // a persistent call has only one form
   if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_moved<only>(call_name<slot>, &form, out, in, root, comm, tail...))
@@ -152,7 +152,7 @@ int alltoallw(const void* send, const Count* send_counts, const At* send_at, con
     return (via.*slot)(staged_send, send_counts, send_at, send_types, staged_receive, receive_counts, receive_at,
                        receive_types, comm, tail...);
   };
-  const bool on_gpu = start_lazy_interception();
+  const bool on_gpu = before_on_demand_call();
   if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_alltoallw(
             call_name<slot>, TypedGiven<const void*, Count, At>{send, send_counts, send_at, send_types},
@@ -168,12 +168,15 @@ int alltoallw(const void* send, const Count* send_counts, const At* send_at, con
 
 }  // namespace
 
-std::span<const LazyEntry> lazy_data_movement() noexcept {
-  static const LazyEntry all[] = {
-#define BESTRIDE_LAZY_DATA_MOVEMENT(name, body) BESTRIDE_LAZY_ENTRY(name, body)
-#include "interpose/mpi/lazily_intercepted.def"
-  };
-  return all;
-}
+BESTRIDE_ON_DEMAND_FORMS(Bcast, Ibcast, bcast)
+BESTRIDE_ON_DEMAND_SIZES(Gather_init, gather)
+BESTRIDE_ON_DEMAND_SIZES(Gatherv_init, gatherv)
+BESTRIDE_ON_DEMAND_SIZES(Scatter_init, scatter)
+BESTRIDE_ON_DEMAND_SIZES(Scatterv_init, scatterv)
+BESTRIDE_ON_DEMAND_SIZES(Allgather_init, allgather)
+BESTRIDE_ON_DEMAND_SIZES(Allgatherv_init, allgatherv)
+BESTRIDE_ON_DEMAND_SIZES(Alltoall_init, alltoall)
+BESTRIDE_ON_DEMAND_SIZES(Alltoallv_init, alltoallv)
+BESTRIDE_ON_DEMAND_SIZES(Alltoallw_init, alltoallw)
 
 }  // namespace bestride::inline interpose

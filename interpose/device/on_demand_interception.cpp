@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interpose/device/lazy_interception.hpp"
+#include "interpose/device/on_demand_interception.hpp"
 
 #include <link.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
-#include <initializer_list>
 #include <vector>
 
 #include "base/message.hpp"
@@ -18,12 +17,11 @@ namespace {
 std::atomic<bool> collectives_intercepted{false};
 std::atomic<bool> intercepted{false};
 
-void intercept(std::initializer_list<std::span<const LazyEntry>> groups) noexcept {
+ListOnDemand list_group = nullptr;
+
+void intercept(OnDemandGroup group) noexcept {
   try {
-    std::vector<bestride_interception> all;
-    for (const std::span<const LazyEntry> some : groups)
-      for (const LazyEntry& each : some)
-        if (*each.library) all.push_back(each.interception);
+    const std::vector<bestride_interception> all = list_group(group);
     preload_services->intercept(all.data(), all.size());
   } catch (...) {
     warn_once("gpu.late",
@@ -45,6 +43,8 @@ bool driver_is_loaded() noexcept {
 
 }  // namespace
 
+void set_on_demand_groups(ListOnDemand list) noexcept { list_group = list; }
+
 bool gpu_possible() noexcept try {
   const Settings& settings = Settings::get();
   if (settings.text("BESTRIDE_GPU") == "off") return false;
@@ -57,14 +57,14 @@ bool gpu_possible() noexcept try {
   return false;
 }
 
-void intercept_collectives_lazily() noexcept {
-  if (preload_services && !collectives_intercepted.exchange(true)) intercept({lazy_data_movement(), lazy_reductions()});
+void intercept_collectives() noexcept {
+  if (preload_services && !collectives_intercepted.exchange(true)) intercept(OnDemandGroup::collectives);
 }
 
-void intercept_lazily() noexcept {
+void intercept_on_demand() noexcept {
   if (!preload_services || intercepted.exchange(true)) return;
-  intercept_collectives_lazily();
-  intercept({lazy_unsupported()});
+  intercept_collectives();
+  intercept(OnDemandGroup::refusing);
 }
 
 }  // namespace bestride::inline interpose
