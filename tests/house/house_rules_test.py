@@ -118,7 +118,7 @@ class Rules(unittest.TestCase):
         self.write("docs/a.md", 'a neighbor, "neighbours", `--neighbours`\n')
         self.expect()
         self.write("base/a.cpp", SPDX + "// quantised\nint NeighbourCount;\n")
-        self.expect("base/a.cpp:2: 'quantised'", "base/a.cpp:3: 'NeighbourCount'")
+        self.expect("base/a.cpp:2: 'quantise'", "base/a.cpp:3: 'Neighbour'")
 
     def test_license_line(self):
         self.write("base/a.cpp", "\n\n\n" + SPDX)

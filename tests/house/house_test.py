@@ -18,8 +18,8 @@ TABLES = (".tsv", ".json")  # their length depends on their entries
 TEST = re.compile(r"(tests|bench)/|.*/testing/|.*(_test|_main)\.\w+$|.*/(test_|cached_job)")  # files that are no part of the product
 MARKER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
 # American spelling, as in MPI's names; a word alone in quotes or an option may be older than this rule.
-BRITISH = re.compile(r"(?<![\w\"'`-])\w*(neighbour|behaviour|colour|favour|modelled|licence|analyse[ds]?\b|"
-                     r"((quant|synchron|initial|serial|optim|normal|special|recogn)is(e|ing|ation)))\w*", re.I)
+BRITISH = re.compile(r"neighbour|behaviour|colour|favour|modelled|licence|analyse[ds]?\b|(quant|synchron|initial|serial|optim|normal|special|recogn)"
+                     r"is(e|ing|ation)", re.I)
 SPELLED_BEFORE = ("interpose/preload/functions.tsv", "tests/watch/strangers/", "tests/watch/awkward/", "tests/house/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace bestride(?:::inline (\w+))? \{")
@@ -91,15 +91,16 @@ def check_file(path, lines, rooms, sub_rooms, root):
         yield 1, "no 'SPDX-License-Identifier: Apache-2.0' in the first three lines"
     if path.endswith((".hpp", ".h")) and "#pragma once" not in (line.strip() for line in lines):
         yield 1, "a header without #pragma once"
+    text = "\n".join(lines)
+    for british in BRITISH.finditer(text) if not path.startswith(SPELLED_BEFORE) else ():
+        if not re.search(r"[\"'`-]\w*$", text[max(0, british.start() - 40):british.start()]):
+            yield text.count("\n", 0, british.start()) + 1, f"'{british.group()}': American spelling, as in MPI's names"
     room = path.split(os.sep)[0]
     for number, line in enumerate(lines, 1):
         if MARKER.search(line):
             yield number, "a marker of unfinished work: finish it, or write what is left into the docs"
         if root in line:
             yield number, "names the folder it was developed in"
-        british = BRITISH.search(line)
-        if british and not path.startswith(SPELLED_BEFORE):
-            yield number, f"'{british.group()}': American spelling, as in MPI's names"
         namespace = NAMESPACE.match(line)
         if namespace and room in rooms and (namespace.group(1) or "base") != room:
             yield number, f"the namespace of {room}/ is " + ("bestride" if room == "base" else f"bestride::inline {room}")
