@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/file_size_limit.hpp"
+#include "base/not_cancelled.hpp"
 
 namespace bestride::inline collectives {
 namespace {
@@ -72,6 +73,7 @@ Window::~Window() {
 }
 
 Window Window::create(std::size_t bytes, Pages pages) noexcept {
+  const NotCancelled not_cancelled;
   Window window;
   // Without this limit, the reservation could exhaust the machine's memory and harm other processes.
   struct sysinfo machine;
@@ -97,6 +99,7 @@ Window Window::create(std::size_t bytes, Pages pages) noexcept {
 }
 
 Window Window::open(const WindowKey& key, Pages pages) noexcept {
+  const NotCancelled not_cancelled;
   Window window;
   if (key.descriptor < 0) return window;
   char path[64];
@@ -121,6 +124,7 @@ Window Window::open(const WindowKey& key, Pages pages) noexcept {
 }
 
 void Window::close_descriptor() noexcept {
+  const NotCancelled not_cancelled;  // also a thread that completes a collective frees communicators' memory
   if (key_.descriptor >= 0) close(static_cast<int>(key_.descriptor));
   key_.descriptor = -1;
 }
