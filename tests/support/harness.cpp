@@ -15,6 +15,7 @@ namespace {
 struct Case {
   std::string_view name;
   CaseFunction run;
+  bool alone;
 };
 
 std::vector<Case>& cases() {
@@ -49,7 +50,7 @@ int failures_of(const Case& one) {
 
 }  // namespace
 
-Registration::Registration(const char* name, CaseFunction run) { cases().push_back({name, run}); }
+Registration::Registration(const char* name, CaseFunction run, bool alone) { cases().push_back({name, run, alone}); }
 
 int world_rank() {
   int rank = 0;
@@ -76,9 +77,9 @@ void fail_check(const char* file, int line, const std::string& what) {
                what.c_str());
 }
 
-int run_cases(int argc, char** argv, int threads) {
+int run_cases(int argc, char** argv, int threads, void (*before_each)()) {
   if (argc > 1 && std::strcmp(argv[1], "--list") == 0) {
-    for (const Case& one : cases()) std::printf("%s\n", one.name.data());
+    for (const Case& one : cases()) std::printf("%s%s\n", one.name.data(), one.alone ? " alone" : "");
     return 0;
   }
   int provided = 0;
@@ -89,9 +90,15 @@ int run_cases(int argc, char** argv, int threads) {
   int passed = 0, failed = 0;
   for (const Case& one : cases()) {
     if (!chosen(one.name, argc, argv)) continue;
+    if (before_each) before_each();
     const int wrong = failures_of(one);
     (wrong == 0 ? passed : failed) += 1;
-    if (world_rank() == 0 && wrong != 0) std::fprintf(stderr, "FAILED %s: %d checks\n", one.name.data(), wrong);
+    if (world_rank() != 0) continue;
+    if (wrong == 0)
+      std::printf("passed %s\n", one.name.data());
+    else
+      std::printf("FAILED %s: %d checks\n", one.name.data(), wrong);
+    std::fflush(stdout);  // also read if a later case does not end (run_cases.py)
   }
   if (world_rank() == 0) std::printf("%d passed, %d failed, %d ranks\n", passed, failed, world_size());
   MPI_Finalize();

@@ -6,10 +6,11 @@
 //   int main(int argc, char** argv) { return run_cases(argc, argv); }
 //
 // program                    runs every case
-// program --list             prints their names, one per line, without MPI
+// program --list             prints their names, one per line, without MPI; "alone" follows that of an MPI_CASE_ALONE
 // program --only NAME...     runs these cases
-// A failed check prints rank, case, line, expected and got, and the case continues. The exit status is 0 if no rank
-// failed. GoogleTest does not support cases that several processes run and that fail if one rank fails.
+// Rank 0 prints the name and result of each case when it ends; run_cases.py reads them. A failed check prints rank,
+// case, line, expected and got, and the case continues. The exit status is 0 if no rank failed. GoogleTest does not
+// support cases that several processes run and that fail if one rank fails.
 #include <mpi.h>
 
 #include <sstream>
@@ -20,7 +21,7 @@ namespace bestride::test {
 using CaseFunction = void (*)();
 
 struct Registration {
-  Registration(const char* name, CaseFunction run);
+  Registration(const char* name, CaseFunction run, bool alone);
 };
 
 /// Rank in and size of MPI_COMM_WORLD.
@@ -30,8 +31,8 @@ int world_size();
 /// Records a failure of the running case on this rank. At most 20 per rank are printed.
 void fail_check(const char* file, int line, const std::string& what);
 
-/// The program's main(). `threads`: the level that MPI_Init_thread requests.
-int run_cases(int argc, char** argv, int threads = MPI_THREAD_SINGLE);
+/// The program's main(). `threads`: the level that MPI_Init_thread requests. `before_each`: called before each case.
+int run_cases(int argc, char** argv, int threads = MPI_THREAD_SINGLE, void (*before_each)() = nullptr);
 
 /// The class of an error code.
 int error_class(int code);
@@ -65,10 +66,13 @@ void check_equal(const char* file, int line, const char* text, const Expected& e
 
 }  // namespace bestride::test
 
-#define MPI_CASE(name)                                                          \
-  static void name();                                                           \
-  static const ::bestride::test::Registration registration_##name(#name, name); \
+#define BESTRIDE_TEST_CASE(name, alone)                                                \
+  static void name();                                                                  \
+  static const ::bestride::test::Registration registration_##name(#name, name, alone); \
   static void name()
+#define MPI_CASE(name) BESTRIDE_TEST_CASE(name, false)
+/// A case that needs a process without other cases before or after it; a comment says why.
+#define MPI_CASE_ALONE(name) BESTRIDE_TEST_CASE(name, true)
 
 #define CHECK(condition)                                                            \
   do {                                                                              \

@@ -309,7 +309,4 @@ MPI_CASE(elements_that_overlap_on_one_rank) {
   MPI_Type_free(&type);
 }
 
-int main(int argc, char** argv) {
-  watch_for_hang();
-  return run_cases(argc, argv);
-}
+int main(int argc, char** argv) { return run_watched_cases(argc, argv); }

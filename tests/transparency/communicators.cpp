@@ -189,7 +189,4 @@ MPI_CASE(freed_while_a_collective_and_a_message_are_pending) {
   }
 }
 
-int main(int argc, char** argv) {
-  watch_for_hang();
-  return run_cases(argc, argv);
-}
+int main(int argc, char** argv) { return run_watched_cases(argc, argv); }

@@ -199,8 +199,9 @@ MPI_CASE(free_of_a_basic_type_fails) {
   MPI_Type_free(&type);
 }
 
-// MPICH 4.0.2 ignores the error of a delete callback and frees the type, so the type is not used afterwards.
-MPI_CASE(delete_callback_returns_an_error) {
+// MPICH 4.0.2 ignores the error of a delete callback and frees the type, so the type is not used afterwards. In the
+// same process a later error may have the class MPI_ERR_OTHER instead of its own, also without the preload library.
+MPI_CASE_ALONE(delete_callback_returns_an_error) {
   const ReturnAllErrors returned;
   int callback = key(errs);
   for (int round = 0; round < 5; ++round) {
@@ -416,7 +417,4 @@ MPI_CASE(type_of_a_file_view_freed) {
   MPI_Type_free(&type);
 }
 
-int main(int argc, char** argv) {
-  watch_for_hang();
-  return run_cases(argc, argv);
-}
+int main(int argc, char** argv) { return run_watched_cases(argc, argv); }

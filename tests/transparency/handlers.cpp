@@ -146,7 +146,4 @@ MPI_CASE(truncated_receive_while_a_collective_is_pending) {
   gather.wait();
 }
 
-int main(int argc, char** argv) {
-  watch_for_hang();
-  return run_cases(argc, argv);
-}
+int main(int argc, char** argv) { return run_watched_cases(argc, argv); }

@@ -320,7 +320,4 @@ MPI_CASE(deep_on_one_rank) {
   MPI_Type_free(&deep);
 }
 
-int main(int argc, char** argv) {
-  watch_for_hang();
-  return run_cases(argc, argv);
-}
+int main(int argc, char** argv) { return run_watched_cases(argc, argv); }

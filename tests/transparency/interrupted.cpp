@@ -109,5 +109,5 @@ MPI_CASE(cancelled_thread) {
 
 int main(int argc, char** argv) {
   send_signals(1000);
-  return run_cases(argc, argv, MPI_THREAD_MULTIPLE);
+  return run_watched_cases(argc, argv, MPI_THREAD_MULTIPLE);
 }

@@ -366,7 +366,4 @@ MPI_CASE(cancellation_of_a_collective) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-int main(int argc, char** argv) {
-  watch_for_hang();
-  return run_cases(argc, argv);
-}
+int main(int argc, char** argv) { return run_watched_cases(argc, argv); }

@@ -224,7 +224,4 @@ MPI_CASE(file_collectives) {
   MPI_Comm_free(&comm);
 }
 
-int main(int argc, char** argv) {
-  watch_for_hang();
-  return run_cases(argc, argv);
-}
+int main(int argc, char** argv) { return run_watched_cases(argc, argv); }

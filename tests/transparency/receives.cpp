@@ -232,7 +232,4 @@ MPI_CASE(new_types_of_16_byte_elements) {
   MPI_Type_free(&sent);
 }
 
-int main(int argc, char** argv) {
-  watch_for_hang();
-  return run_cases(argc, argv);
-}
+int main(int argc, char** argv) { return run_watched_cases(argc, argv); }

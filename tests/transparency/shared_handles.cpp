@@ -261,7 +261,4 @@ MPI_CASE(a_message_and_a_collective_first_use_a_communicator) {
   }
 }
 
-int main(int argc, char** argv) {
-  watch_for_hang(25);
-  return run_cases(argc, argv, MPI_THREAD_MULTIPLE);
-}
+int main(int argc, char** argv) { return run_watched_cases<25>(argc, argv, MPI_THREAD_MULTIPLE); }

@@ -191,7 +191,4 @@ MPI_CASE(some_freed_and_initialized_again) {
   MPI_Request_free(&requests[1]);
 }
 
-int main(int argc, char** argv) {
-  watch_for_hang();
-  return run_cases(argc, argv);
-}
+int main(int argc, char** argv) { return run_watched_cases(argc, argv); }

@@ -33,4 +33,14 @@ inline void watch_for_hang(unsigned seconds = 10) {
   alarm(seconds);
 }
 
+/// run_cases() in which MPI_Init and each case have `seconds` before SIGALRM.
+template <unsigned seconds = 10>
+int run_watched_cases(int argc, char** argv, int threads = MPI_THREAD_SINGLE) {
+  watch_for_hang(seconds);
+  return run_cases(argc, argv, threads, [] {
+    step("start");
+    watch_for_hang(seconds);
+  });
+}
+
 }  // namespace bestride::test
