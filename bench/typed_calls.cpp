@@ -11,6 +11,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/median.hpp"
+
 namespace {
 
 int rank = 0;
@@ -72,9 +74,9 @@ void time_call(const char* call, const Layout& layout, std::size_t bytes, const 
     for (int i = 0; i < repeats; ++i) run();
     if (sample >= 0) samples.push_back((MPI_Wtime() - start) / repeats);
   }
-  std::sort(samples.begin(), samples.end());
   if (rank == 0)
-    std::printf("%s %s %zu %.9g %.9g\n", call, layout.name, bytes, samples[samples.size() / 2], samples.front());
+    std::printf("%s %s %zu %.9g %.9g\n", call, layout.name, bytes, bestride::median_of(samples),
+                *std::min_element(samples.begin(), samples.end()));
 }
 
 void measure(const Layout& layout, std::size_t bytes) {
