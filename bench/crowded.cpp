@@ -74,12 +74,12 @@ int main(int argc, char** argv) {
     double compute;
   };
   const Pattern patterns[] = {
-      {"neighbours", neighbors, 1024, 0},     {"neighbours", neighbors, 65536, 0},
-      {"neighbours", neighbors, 1024, 5e-4},  {"neighbours", neighbors, 65536, 5e-4},
-      {"neighbours", neighbors, 65536, 5e-3}, {"token", token, 1024, 0},
-      {"tasks", tasks, 1024, 5e-4},           {"barrier", barrier, 0, 0},
-      {"barrier", barrier, 0, 5e-4},          {"allreduce", allreduce, 8, 0},
-      {"allreduce", allreduce, 65536, 0},     {"allreduce", allreduce, 8, 5e-4},
+      {"neighbors", neighbors, 1024, 0},     {"neighbors", neighbors, 65536, 0},
+      {"neighbors", neighbors, 1024, 5e-4},  {"neighbors", neighbors, 65536, 5e-4},
+      {"neighbors", neighbors, 65536, 5e-3}, {"token", token, 1024, 0},
+      {"tasks", tasks, 1024, 5e-4},          {"barrier", barrier, 0, 0},
+      {"barrier", barrier, 0, 5e-4},         {"allreduce", allreduce, 8, 0},
+      {"allreduce", allreduce, 65536, 0},    {"allreduce", allreduce, 8, 5e-4},
       {"duplicate", duplicate, 0, 0},
   };
   for (std::vector<char>* buffer : {&out[0], &out[1], &in[0], &in[1]}) buffer->assign(65536, 0);
