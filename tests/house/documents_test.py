@@ -16,7 +16,7 @@ import sys
 OTHER_SOFTWARE = {"docs/decisions/open_mpi_engine.md"}  # pages about the sources of others: only their links are checked
 # What the tree does not have, and why a page names it: whole words as regular expressions.
 EXCEPTIONS = {
-    r"-|->|\.def|_block|_REDUCTION|_UNSUPPORTED|\.\.\._SIZES": "abbreviations",
+    r"-|->|\.def|_block|_REDUCTION|_UNSUPPORTED|\.\.\._[A-Z]+": "abbreviations",
     r"(\.\.\.|\.)/(your_program|program|libbestride\.so)|Directory|solver\+0x1a2b|pipe_read": "examples of a user's program and of output",
     r"mpif?\.h|MPIX_(Stream)?|atomic_rmw_gacc|errors/coll/\*length|t_pread|i?allgatherv_intra_(sched_)?ring\.c": "MPI libraries and their tests",
     r"BESTRIDE_EVERYWHERE|BESTRIDE_RAILS|bed_mpiexec": "bench/README.md: former names, in bench/results; a file that the reader writes",
