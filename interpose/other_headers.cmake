@@ -26,6 +26,7 @@ function(_back_compiles name abi folder)
   if(NOT name MATCHES openmpi)
     target_link_options(${_target} PRIVATE -Wl,--no-undefined)
   endif()
+  target_compile_options(${_target} PRIVATE -O0)  # it is never run
   set_target_properties(${_target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 endfunction()
 
