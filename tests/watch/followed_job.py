@@ -93,7 +93,8 @@ class Job:
 
     def records(self):
         """Of this job: paths by pid."""
-        paths = {int(os.path.basename(path)[:-len(".record")]): path for path in glob.glob(f"{RECORDS}/*/*.record")}
+        found = {os.path.basename(path)[:-len(".record")]: path for path in glob.glob(f"{RECORDS}/*/*.record")}
+        paths = {int(name): path for name, path in found.items() if name.isdigit()}  # other names: other jobs in PID namespaces of their own
         return {pid: paths[pid] for pid in self.processes() if pid in paths}
 
     def ranks(self):
