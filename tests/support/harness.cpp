@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/harness.hpp"
 
+#include <link.h>
+
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -31,6 +34,16 @@ bool chosen(std::string_view name, int argc, char** argv) {
   for (int i = 2; i < argc; ++i)
     if (name == argv[i]) return true;
   return false;
+}
+
+/// True if the preload library was asked for and has not loaded its backend: then the cases would test the MPI library
+/// alone. Call after MPI_Init.
+bool lacks_backend() {
+  const char* const preloaded = std::getenv("LD_PRELOAD");
+  if (!preloaded || !std::strstr(preloaded, "libbestride.so")) return false;
+  return dl_iterate_phdr([](dl_phdr_info* object, std::size_t,
+                            void*) { return std::strstr(object->dlpi_name, "libbestride-mpich") ? 1 : 0; },
+                         nullptr) == 0;
 }
 
 /// Runs a case, synchronizes the ranks after it, and checks that no message is left. Uses PMPI names, because these
@@ -87,6 +100,10 @@ int run_cases(int argc, char** argv, int threads, void (*before_each)()) {
     MPI_Init(&argc, &argv);
   else
     MPI_Init_thread(&argc, &argv, threads, &provided);
+  if (lacks_backend()) {
+    std::fprintf(stderr, "FAILED rank %d: the preload library has not loaded libbestride-mpich.so\n", world_rank());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
   int passed = 0, failed = 0;
   for (const Case& one : cases()) {
     if (!chosen(one.name, argc, argv)) continue;
