@@ -27,7 +27,8 @@ class Watched:
 
     def __init__(self, options, hosts, folder):
         self.verdict_at, self.stuck_at, self.text, self.connections, self.messages = None, None, [], 0, float("nan")
-        words = [options.bestride, "run", "--watch", "--verdict-folder", folder, "--", options.agents, str(hosts), str(options.ranks),
+        # The rank that hangs computes, which by default has a verdict only after 60 s.
+        words = [options.bestride, "run", "--watch", "--patience", "4", "--verdict-folder", folder, "--", options.agents, str(hosts), str(options.ranks),
                  str(options.seconds + options.stuck), str(options.stuck)]
         with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=os.environ | {"BESTRIDE_LOG": "info"}) as process:
