@@ -60,7 +60,7 @@ def check_machine(machine, folder):
 
 
 # The columns of MPI_Send, by name, in the order of the table.
-SEND = dict(zip(generate.ORDER, "MPI_Send p2p accelerate MPI_ both MPI_ - always yes".split() + ["send peer=3"]))
+SEND = dict(zip(generate.ORDER, "MPI_Send p2p-blocking accelerate MPI_ both MPI_ - always yes".split() + ["send peer=3"]))
 
 
 def line(**changes):
@@ -85,7 +85,8 @@ def refused(lines, complaint, folder, *arguments):
 
 def check_refusals(folder):
     bad = {
-        "MPI_Send\tp2p\taccelerate\tboth\n": "10 columns",
+        "MPI_Send\tp2p-blocking\taccelerate\tboth\n": "10 columns",
+        line(group="p2p-blokking"): "write one of abi, ",
         line(handling="hasten"): "write one of accelerate",
         line(mpich="PMPI_"): "write one of both",
         line(mpich="-"): "write both or MPI_",
@@ -124,6 +125,16 @@ def check_backend(folder):
                 wrong.append(f"{abi}: no line {wanted}")
         if "#define BESTRIDE_DECLARES_Ssend" in made:
             wrong.append(f"{abi}: MPI_Ssend is not declared")
+    with open(header, "w", encoding="utf-8") as file:
+        file.write("int PMPI_Send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) __attribute__((x(1,2)));\n")
+    for record, complaint in (("send peer=3 comm=5", ""), ("send peer=3 comm=2", "is 'MPI_Datatype type'"), ("send peer=5 comm=5", "is 'MPI_Comm comm'"),
+                              ("send peer=6 comm=5", "is 'nothing'")):
+        if complaint:
+            wrong += refused(line(record=record), complaint, folder, "recorded", header)
+        elif run_generator(line(record=record), folder, "recorded", header).returncode:
+            wrong.append("right positions were refused")
+    with open(header, "w", encoding="utf-8") as file:
+        file.write("int PMPI_Put(int); int PMPI_Send(int);\n")
     machine = os.uname().machine
     for symbols, complaint in (("bestride_entries_Put bestride_entry_Send", ""), ("bestride_entries_Put", "MPI_Send has the handling accelerate"),
                                ("bestride_entry_Put bestride_entry_Send", "MPI_Put has the handling refuse")):
