@@ -35,8 +35,9 @@ constexpr Variable table[] = {
      "machine profile to use; default ~/.config/bestride/profile.json, then /etc/bestride/profile.json"},
     {"BESTRIDE_CONFIG", text, "", "", "file of NAME=value lines that is read before the user's and the system's", true},
     {"BESTRIDE_STRATEGY", choice, "auto", "auto|forward|respell|pack|oneshot|staged|pipelined|copy-engine|device",
-     "force one strategy wherever it is possible: the first three for host memory, the others for device memory (for "
-     "tests and measurements)"},
+     "force one strategy wherever it is possible: forward, respell or pack for host memory, the others for device "
+     "memory; "
+     "any of them turns the engine off (for tests and measurements)"},
     {"BESTRIDE_KERNEL", choice, "automatic",
      "automatic|reference|block_copy|word|overlap|wide|gather|record|list|transpose|streaming",
      "force one kernel family wherever it supports the shape (for tests and measurements)"},

@@ -63,7 +63,8 @@ void refuse_empty_values(CLI::App& app) {
 
 int main(int argc, char** argv) try {
   using namespace bestride;
-  CLI::App app("makes MPI derived datatypes fast without recompiling the job", "bestride");
+  CLI::App app("explains hangs and crashes of MPI jobs and makes their communication faster, without recompiling them",
+               "bestride");
   app.set_version_flag("-V,--version", "bestride " BESTRIDE_VERSION);
   app.require_subcommand(1);
   std::vector<std::string> words(argv + 1, argv + argc);

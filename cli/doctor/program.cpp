@@ -76,7 +76,7 @@ void check_mpi(Findings& findings, const Installation& installation, const MpiLi
                                      "alone; load the module of its MPI");
 }
 
-/// "calls 11 MPI functions (2 by Fortran bindings), of which 4 can be accelerated and 3 are watched".
+/// "calls 11 MPI functions (2 by Fortran bindings), of which 4 can be accelerated and 3 more are intercepted".
 std::string calls_text(const ElfFile& file) {
   const std::size_t functions = mpi_functions(file.imports) + file.fortran_imports.size();
   if (functions == 0) return "calls MPI through its libraries only";
@@ -91,7 +91,7 @@ std::string calls_text(const ElfFile& file) {
   const std::string fortran =
       file.fortran_imports.empty() ? "" : " (" + std::to_string(file.fortran_imports.size()) + " by Fortran bindings)";
   return "calls " + std::to_string(functions) + " MPI functions" + fortran + ", of which " +
-         std::to_string(accelerated) + " can be accelerated and " + std::to_string(watched) + " are watched";
+         std::to_string(accelerated) + " can be accelerated and " + std::to_string(watched) + " more are intercepted";
 }
 
 /// The sanitizer's library checks at start that no other library was loaded before it, which a preloaded one is. Ours
@@ -165,7 +165,7 @@ std::string check_program(Findings& findings, const Installation& installation, 
     const bool is_here = !exists && access(program.c_str(), F_OK) == 0;
     findings.problem(program_check, exists    ? "'" + program + "' can't be run: " + why
                                     : is_here ? "'" + program + "' is in this folder, not in PATH; give ./" + program +
-                                                    ", or the interpreter that runs it, as python"
+                                                    ", or the interpreter that runs it, such as python"
                                               : "there is no program '" + program +
                                                     "' that can be run; give its path, or a name in PATH");
     return "";

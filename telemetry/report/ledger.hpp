@@ -18,7 +18,7 @@ struct LedgerLine {
   std::string reason;    ///< why the call was left to MPI, if it was: "contiguous", "model", "opaque", ...
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
-  double seconds = 0;         ///< measured inside the call and its completion
+  double seconds = 0;         ///< measured inside the call that starts the message
   double saved_seconds = 0;   ///< the model's estimate relative to forward; of the engine, as measured in samples
   double engine_seconds = 0;  ///< in which the engine has packed and unpacked, as measured in samples
 };

@@ -48,7 +48,7 @@ class Doctor(CommandTest):
     @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
     def test_dynamically_linked_mpi(self):
         text = self.findings(PROGRAM["MPI_PROGRAM"], code=0)
-        self.assertIn("dynamically linked, calls 5 MPI functions, of which 1 can be accelerated and 3 are watched\n", text)
+        self.assertIn("dynamically linked, calls 5 MPI functions, of which 1 can be accelerated and 3 more are intercepted\n", text)
         self.assertRegex(text, r"ok       mpi       libmpi\w*\.so\.12 => /\S+: MPICH \S+.*, ABI mpich\n")
 
     @unittest.skipUnless(PROGRAM["MPI_PROGRAM"], "no MPICH here")
@@ -60,7 +60,7 @@ class Doctor(CommandTest):
     @unittest.skipUnless(PROGRAM["FORTRAN_NAMES"], "no MPICH here")
     def test_fortran_bindings(self):
         text = self.findings(PROGRAM["FORTRAN_NAMES"], code=0)
-        self.assertIn("calls 4 MPI functions (3 by Fortran bindings), of which 2 can be accelerated and 2 are watched\n", text)
+        self.assertIn("calls 4 MPI functions (3 by Fortran bindings), of which 2 can be accelerated and 2 more are intercepted\n", text)
 
     def test_a_32_bit_program(self):
         with open("/bin/true", "rb") as file:
