@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 namespace collectives {
 

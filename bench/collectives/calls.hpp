@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The calls by their MPI_ names, which a preload library may intercept, and by the MPI library's own PMPI_ names
-// (base/library_names.hpp).
+// (base/profiling_names.hpp).
 #include <mpi.h>
 
 #include <cstddef>

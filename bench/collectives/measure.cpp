@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 namespace collectives {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "telemetry/record/library_names.hpp"
+#include "telemetry/record/mapped_libraries.hpp"
 
 namespace bestride::inline cli {
 namespace {

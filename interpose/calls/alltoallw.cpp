@@ -9,7 +9,7 @@
 #include "interpose/collectives/dispatch_neighbor.hpp"
 #include "interpose/collectives/left_reason.hpp"
 #include "interpose/message/collective_exchange.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/message/shadowed_collective.hpp"
 #include "interpose/message/typed_blocks.hpp"
 

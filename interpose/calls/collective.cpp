@@ -14,7 +14,7 @@
 #include "interpose/collectives/dispatch_moved.hpp"
 #include "interpose/collectives/left_reason.hpp"
 #include "interpose/message/collective_exchange.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/message/respelled_blocks.hpp"
 #include "interpose/message/shadowed_collective.hpp"
 

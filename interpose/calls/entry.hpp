@@ -9,7 +9,7 @@
 #include "interpose/device/deferred_sends.hpp"
 #include "interpose/device/detection.hpp"
 #include "interpose/message/endpoint.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/mpi/functions.hpp"
 
 extern "C" {

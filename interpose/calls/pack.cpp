@@ -6,7 +6,7 @@
 #include "interpose/calls/entry.hpp"
 #include "interpose/message/device_pack.hpp"
 #include "interpose/message/paranoid.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/objects/plan_cache.hpp"
 
 namespace bestride::inline interpose {

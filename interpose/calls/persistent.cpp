@@ -6,7 +6,7 @@
 #include "interpose/calls/entry.hpp"
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/completion.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/mpi/nested_calls.hpp"
 
 namespace bestride::inline interpose {

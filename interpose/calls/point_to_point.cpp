@@ -5,7 +5,7 @@
 
 #include "interpose/calls/entry.hpp"
 #include "interpose/message/endpoint.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 
 namespace bestride::inline interpose {
 namespace {

@@ -9,7 +9,7 @@
 #include "interpose/device/mpi_errors.hpp"
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/completion.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 
 namespace bestride::inline interpose {
 namespace {

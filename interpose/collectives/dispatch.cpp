@@ -7,7 +7,7 @@
 #include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/queue.hpp"
 #include "interpose/device/transfer_batch.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {

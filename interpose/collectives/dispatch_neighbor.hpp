@@ -18,7 +18,7 @@
 #include "interpose/collectives/neighbor_queue.hpp"
 #include "interpose/collectives/one_node_neighbors.hpp"
 #include "interpose/device/transfer_batch.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 
 namespace bestride::inline interpose {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/message.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 
 namespace bestride::inline interpose {

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "interpose/collectives/neighbor_edges.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/message/respelled_blocks.hpp"
 #include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/runtime.hpp"

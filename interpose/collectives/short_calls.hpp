@@ -9,7 +9,7 @@
 #include "collectives/one_node/short_calls.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/one_node_wait.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/message/respelled_blocks.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"

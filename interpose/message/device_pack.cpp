@@ -5,7 +5,7 @@
 
 #include "interpose/device/mpi_errors.hpp"
 #include "interpose/device/transfer_batch.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/objects/plan_cache.hpp"
 #include "interpose/objects/runtime.hpp"
 

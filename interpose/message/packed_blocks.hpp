@@ -12,7 +12,7 @@
 #include "interpose/device/mpi_errors.hpp"
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/endpoint.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 #include "interpose/objects/plan_cache.hpp"
 
 namespace bestride::inline interpose {

@@ -13,7 +13,7 @@
 #include "interpose/device/unsupported.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/completion.hpp"
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 
 namespace bestride::inline interpose {
 

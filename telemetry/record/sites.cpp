@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "telemetry/record/library_names.hpp"
+#include "telemetry/record/mapped_libraries.hpp"
 
 namespace bestride::inline telemetry {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "telemetry/record/library_names.hpp"
+#include "telemetry/record/mapped_libraries.hpp"
 #include "telemetry/stacks/frame_names.hpp"
 
 namespace bestride::inline telemetry {

@@ -5,7 +5,7 @@
 
 #include "tests/support/typed_data.hpp"
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 using namespace bestride::test;
 

@@ -16,7 +16,7 @@
 #include "tests/gpu/device_buffer.hpp"
 #include "tests/support/harness.hpp"
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 using namespace bestride::test;
 

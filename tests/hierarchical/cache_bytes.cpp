@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 #include "tests/hierarchical/job.hpp"
 
 int main(int argc, char** argv) {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 namespace bestride::test {
 

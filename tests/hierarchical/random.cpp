@@ -15,7 +15,7 @@
 #include "tests/support/harness.hpp"
 #include "tests/support/random.hpp"
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 using namespace bestride::test;
 

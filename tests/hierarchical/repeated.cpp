@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 namespace {
 

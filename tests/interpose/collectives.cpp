@@ -9,7 +9,7 @@
 #include "tests/interpose/collective_calls.hpp"
 #include "tests/support/typed_data.hpp"
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 using namespace bestride::test;
 

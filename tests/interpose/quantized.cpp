@@ -9,7 +9,7 @@
 
 #include "tests/support/harness.hpp"
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 using namespace bestride::test;
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/library_names.hpp"
+#include "base/profiling_names.hpp"
 
 namespace bestride::test {
 namespace {

@@ -14,7 +14,7 @@
 #include "perfmodel/calibrate/common/events.hpp"
 #include "perfmodel/calibrate/common/joint_points.hpp"
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 namespace bestride::inline perfmodel {
 namespace {

@@ -15,7 +15,7 @@
 #include "perfmodel/calibrate/common/sampling.hpp"
 #include "perfmodel/collective/one_node_measurements.hpp"
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 namespace bestride::inline perfmodel {
 namespace {

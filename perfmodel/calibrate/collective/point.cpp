@@ -12,7 +12,7 @@
 #include "perfmodel/calibrate/common/job_topology.hpp"
 #include "perfmodel/calibrate/common/sampling.hpp"
 
-#include "base/library_names.hpp"  // after mpi.h
+#include "base/profiling_names.hpp"  // after mpi.h
 
 namespace bestride::inline perfmodel {
 namespace {

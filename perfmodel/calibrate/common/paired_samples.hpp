@@ -8,7 +8,7 @@ namespace bestride::inline perfmodel {
 
 struct VariantTimes {
   double mpi = 0;   ///< seconds, by its MPI_ name, which a preload library may intercept
-  double pmpi = 0;  ///< seconds, by the library's own PMPI_ name (base/library_names.hpp)
+  double pmpi = 0;  ///< seconds, by the library's own PMPI_ name (base/profiling_names.hpp)
   double noise =
       0;  ///< relative error of mpi over the smaller of the others: about one and a half to two standard errors
   double tested = 0;        ///< seconds of the library's nonblocking form in place of its blocking one; 0: not measured

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interpose/message/record.hpp"
+#include "interpose/message/report_entry.hpp"
 
 namespace bestride::inline interpose {
 
