@@ -11,6 +11,7 @@
 #include "interpose/collectives/info_hints.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/message/completion.hpp"
+#include "interpose/mpi/argument_error.hpp"
 #include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/runtime.hpp"
 
@@ -20,9 +21,10 @@ namespace {
 /// Makes a call that creates `*comm`, in which its members may wait for each other. `parent`, `ranks`: as for
 /// ChildAgreement. `topology`: `*comm` has a virtual topology.
 template <class Call>
-int create(MPI_Comm parent, ChildRanks ranks, bool topology, const MPI_Comm* comm, Call call) noexcept {
+int create(MPI_Comm parent, ChildRanks ranks, bool topology, const MPI_Comm* comm, Call call) {
   ChildAgreement agreement(parent, ranks);
-  const int error = call();
+  const int error = call();  // may throw, from an error handler or a callback for attributes
+  if (error == MPI_SUCCESS || !is_argument_error(error)) agreement.count();
   if (error != MPI_SUCCESS || !comm || *comm == MPI_COMM_NULL) return error;
   CommEntry* const entry = agreement.made(*comm);
   if (topology && entry) make_early_neighbor_queue(*comm, *entry);

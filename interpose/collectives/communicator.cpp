@@ -287,6 +287,7 @@ ChildAgreement::ChildAgreement(MPI_Comm parent, ChildRanks ranks) noexcept
 ChildAgreement::~ChildAgreement() {
   --creating;
   const Job* all = job();
+  if (parent_ && !counted_) --parent_->collectives.children;
   if (record_ >= 0 && all) all->node_memory->put_back_unused(record_);
   if (entry_) runtime().comms.give_back(entry_);
 }

@@ -29,6 +29,9 @@ class ChildAgreement {
   ChildAgreement(const ChildAgreement&) = delete;
   ChildAgreement& operator=(const ChildAgreement&) = delete;
   ~ChildAgreement();
+  /// Call after the library's call, unless it has failed on this rank alone: others count this creation, too. Without
+  /// it, as when an error handler throws, the number is given to the next creation.
+  void count() noexcept { counted_ = true; }
   /// Call after the library has created `comm`, of which this rank is a member. Returns the entry of `comm`; nullptr:
   /// there is none.
   CommEntry* made(MPI_Comm comm) noexcept;
@@ -38,8 +41,9 @@ class ChildAgreement {
   const ChildRanks ranks_;
   CommEntry* parent_ = nullptr;  ///< nullptr: by messages
   std::uint32_t number_ = 0;     ///< of this creation among those of the parent
-  int record_ = -1;              ///< of this rank; used if it is rank 0
-  void* entry_ = nullptr;        ///< memory for the new communicator's entry
+  bool counted_ = false;
+  int record_ = -1;        ///< of this rank; used if it is rank 0
+  void* entry_ = nullptr;  ///< memory for the new communicator's entry
 };
 
 /// The members agree, unless they have agreed before or there is nothing to agree on. Collective.

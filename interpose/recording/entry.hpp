@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "interpose/mpi/argument_error.hpp"
 #include "interpose/mpi/noted_error.hpp"
 #include "interpose/recording/affected_objects.hpp"
 #include "interpose/recording/crash_notes.hpp"

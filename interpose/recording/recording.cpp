@@ -196,29 +196,6 @@ void Recording::activate(std::uint64_t handle, std::uint64_t now) noexcept {
   if (known) request->posted.set(ticks());
 }
 
-bool is_argument_error(int error) noexcept {
-  int error_class = MPI_SUCCESS;
-  if (real.Error_class(error, &error_class) != MPI_SUCCESS) return false;
-  switch (error_class) {
-    case MPI_ERR_BUFFER:
-    case MPI_ERR_COUNT:
-    case MPI_ERR_TYPE:
-    case MPI_ERR_TAG:
-    case MPI_ERR_COMM:
-    case MPI_ERR_RANK:
-    case MPI_ERR_ROOT:
-    case MPI_ERR_GROUP:
-    case MPI_ERR_OP:
-    case MPI_ERR_TOPOLOGY:
-    case MPI_ERR_DIMS:
-    case MPI_ERR_ARG:
-    case MPI_ERR_INFO:
-    case MPI_ERR_WIN:
-    case MPI_ERR_FILE: return true;
-    default: return false;
-  }
-}
-
 BasicType basic_type_of(MPI_Datatype type) noexcept {
   const Predefined* const known = predefined(type);
   if (!known) return BasicType::unknown;

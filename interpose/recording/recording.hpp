@@ -97,9 +97,6 @@ inline std::uint64_t peer_key(const TrackedCommunicator* communicator, std::int3
   return communicator && rank >= 0 ? communicator->peer_key(rank) : 0;
 }
 
-/// True if the error is one of the arguments, which the library finds before it communicates.
-bool is_argument_error(int error) noexcept;
-
 /// unknown: not a predefined type. Handles may be invalid.
 BasicType basic_type_of(MPI_Datatype type) noexcept;
 ReductionOp reduction_op_of(MPI_Op operation) noexcept;

@@ -189,4 +189,28 @@ MPI_CASE(freed_while_a_collective_and_a_message_are_pending) {
   }
 }
 
+/// Only one rank makes the wrong call, as a program does whose ranks check their own input. The library finds the error
+/// before it communicates, so the other ranks' next creation must go with this rank's next one.
+MPI_CASE(creations_that_fail_on_one_rank) {
+  const ReturnErrors returned(MPI_COMM_WORLD);
+  const int sizes[] = {9999}, periods[] = {0};
+  for (int round = 0; round < 10; ++round) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    int error = MPI_SUCCESS;
+    if (world_rank() == round % 2) {
+      if (round / 2 == 0) error = MPI_Comm_split(MPI_COMM_WORLD, 0, 0, nullptr);
+      if (round / 2 == 1) error = MPI_Comm_create(MPI_COMM_WORLD, MPI_GROUP_NULL, &comm);
+      if (round / 2 == 2) error = MPI_Cart_create(MPI_COMM_WORLD, 1, sizes, periods, 0, &comm);
+      if (round / 2 == 3) error = MPI_Comm_dup(MPI_COMM_WORLD, nullptr);
+      if (round / 2 == 4) error = MPI_Comm_split_type(MPI_COMM_WORLD, 99, 0, MPI_INFO_NULL, &comm);
+      CHECK(error != MPI_SUCCESS);
+    }
+    if (round % 3 == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (round % 3 == 1) MPI_Comm_split(MPI_COMM_WORLD, world_rank() % 2, 0, &comm);
+    if (round % 3 == 2) MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank(), &comm);
+    check_communicator(comm);
+    MPI_Comm_free(&comm);
+  }
+}
+
 int main(int argc, char** argv) { return run_watched_cases(argc, argv); }

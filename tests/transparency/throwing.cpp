@@ -68,6 +68,13 @@ const Call calls[] = {
        int at = 0;
        MPI_Pack(out.data(), -1, shorter, in.data(), 100, &at, comm);
      }},
+    {"comm_split", [] { MPI_Comm_split(comm, 0, 0, nullptr); }},
+    {"cart_create",
+     [] {
+       const int sizes[] = {9999}, periods[] = {0};
+       MPI_Comm made;
+       MPI_Cart_create(comm, 1, sizes, periods, 0, &made);
+     }},
     {"bcast", [] { MPI_Bcast(out.data(), 1, shorter, 99, comm); }},
     {"ibcast",
      [] {
