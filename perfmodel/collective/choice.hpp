@@ -74,6 +74,9 @@ CollectiveParameters parameters_of(const CollectiveMeasurements& measured,
 
 struct CollectiveChoice {
   bool hierarchical = false;
+  /// The hierarchy saves bytes on the link or overlaps sums, or was measured with such ranks. Otherwise a prediction
+  /// does not decide for it. False on one node and with CollectiveMode::library.
+  bool has_advantage = false;
   bool tested = false;  ///< if not hierarchical: run a blocking call in the library's nonblocking form, polled until it
                         ///< completes
   double hierarchical_s = 0, library_s = 0;  ///< predicted seconds
