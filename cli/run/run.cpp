@@ -138,6 +138,17 @@ void check_outputs(const RunOptions& options) {
          "; name another one with --verdict-folder");
 }
 
+/// A misspelled action would otherwise be found out by the shell after the fault. Only a single word is checked: longer
+/// texts are for the shell.
+void check_on_fault(const std::string& action) {
+  if (action.empty() || action == "report" || action == "abort") return;
+  const bool one_word = action.find_first_of(" \t\n;|&<>$`'\"\\(){}") == std::string::npos;
+  bool exists = false;
+  if (one_word && find_program(action).empty())
+    fail("can't run '" + action + "' of --on-fault: " + why_no_program(action, &exists) +
+         "; write report, abort, or a shell command that gets the verdict as JSON");
+}
+
 /// BESTRIDE_DISABLE=1: the job runs, but leaves no records.
 void leave_unwatched(RunOptions& options) {
   std::fprintf(stderr, "bestride: BESTRIDE_DISABLE=1 %s; unset it\n", nothing_to_watch);
@@ -152,6 +163,7 @@ void run(RunOptions options) {
   if (!options.watches() && !options.verdict_folder.empty()) fail("--verdict-folder needs --watch or --report");
   if (!options.watches() && options.patience > 0) fail("--patience needs --watch or --report");
   if (!options.watches() && options.fan_out > 0) fail("--fan-out needs --watch or --report");
+  check_on_fault(options.on_fault);
   const Installation installation = Installation::find();
   if (const std::string why = installation.why_no_preload(); !why.empty()) fail(why);
   const std::string launcher = find_program(options.command[0]);

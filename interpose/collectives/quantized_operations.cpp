@@ -36,7 +36,7 @@ std::optional<Codes> codes_of(int bits, std::optional<NumberFormat> format) noex
   if (!format) return std::nullopt;
   if (runtime().locality().rank == 0)
     log_info_once(
-        "quantised",
+        "quantized",
         "allgathers and sums of floating-point numbers between nodes are approximate, as BESTRIDE_QUANTIZE or an "
         "info key asks");
   return Codes{*format, CodeBits::int8, bits == 4 ? CodeBits::int4 : CodeBits::int8};

@@ -36,7 +36,7 @@ class QuantizedAllgather final : public Operation {
   bool fill() noexcept override { return (!own_ || own_->fill()) && all_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override { all_.complete(); }
-  const char* variant() const noexcept override { return "quantised"; }
+  const char* variant() const noexcept override { return "quantized"; }
 
  private:
   std::optional<UserBlocks> own_;
@@ -53,7 +53,7 @@ class QuantizedReduceScatter final : public Operation {
   bool fill() noexcept override { return input_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override;
-  const char* variant() const noexcept override { return "quantised"; }
+  const char* variant() const noexcept override { return "quantized"; }
 
  private:
   UserBlocks input_, output_;
@@ -69,7 +69,7 @@ class QuantizedAllreduce final : public Operation {
   bool fill() noexcept override { return (!input_ || input_->fill()) && output_.fill(); }
   Task begin(Hierarchy& hierarchy) override;
   void finish() noexcept override { output_.complete(); }
-  const char* variant() const noexcept override { return "quantised"; }
+  const char* variant() const noexcept override { return "quantized"; }
 
  private:
   std::optional<UserBlocks> input_;

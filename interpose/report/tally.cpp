@@ -17,7 +17,7 @@ std::uint16_t served_by(std::string_view strategy) noexcept {
          : strategy == name(Strategy::respell)                   ? served_respelled
          : strategy == "engine"                                  ? served_by_engine
          : strategy == "one node"                                ? served_in_one_node
-         : strategy == "hierarchical" || strategy == "quantised" ? served_hierarchically
+         : strategy == "hierarchical" || strategy == "quantized" ? served_hierarchically
                                                                  : served_from_device;
 }
 

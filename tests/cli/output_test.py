@@ -100,6 +100,11 @@ class Run(CommandTest):
         for option in (["--on-fault", "abort"], ["--verdict-folder", "/tmp"], ["--fan-out", "2"], ["--patience", "9"]):
             self.assertEqual(self.refused("run", *option, "--", "true"), f"{option[0]} needs --watch or --report")
 
+    def test_a_misspelled_action(self):
+        self.assertEqual(self.refused("run", "--watch", "--on-fault", "abrot", "--", "true"),
+                         "can't run 'abrot' of --on-fault: there is no such program; is it in PATH?; write report, abort, or a shell command "
+                         "that gets the verdict as JSON")
+
     def test_dry_run_prints_the_environment_and_the_command(self):
         self.launcher("mpiexec", "mpiexec.hydra")
         text = self.good("run", "--dry-run", "--report", "--all-ranks", "--strategy", "pack", "--log", "info", "--", "mpiexec", "-n", "4",
