@@ -58,6 +58,7 @@ int run(const std::vector<std::string>& arguments) {
   std::vector<Case> cases;
   add_plain(cases);
   add_ddtbench(cases);
+  if (!packing && !list) send_long_messages();
   int wrong = 0, found = 0;
   for (const Case& one : cases) {
     if (!wanted(one.name, names, exact)) continue;

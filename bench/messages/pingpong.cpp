@@ -110,6 +110,15 @@ bool arrives_whole(const Message& message, Bytes& sent, Bytes& received, const E
 
 }  // namespace
 
+void send_long_messages() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  constexpr int length = 1 << 20, trips = 8;
+  const Bytes sent(length, 1);
+  Bytes received(length);
+  round_trips(End{sent.data(), length, MPI_BYTE, received.data(), length, MPI_BYTE}, rank, trips);
+}
+
 Timing measure(const Case& chosen, double seconds) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -17,6 +17,11 @@ struct Timing {
   bool right = false;  ///< every byte received and every gap compared, on both ranks
 };
 
+/// Long messages in both directions. A TCP connection keeps what it has learned from long messages, after which some
+/// short messages take up to 1.4 times as long (bench/figures.md); so every launch
+/// starts in this state. Collective over the two ranks.
+void send_long_messages();
+
 /// Collective over the two ranks. Takes a little more than `seconds`; 0: only checks the received bytes.
 Timing measure(const Case& chosen, double seconds);
 

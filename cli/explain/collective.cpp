@@ -101,6 +101,8 @@ std::string because(const Answer& it, const CollectiveParameters& parameters) {
   if (choice.hierarchical)
     std::snprintf(text, sizeof text, "predicted %.2f times as fast as the library's own",
                   choice.library_s / choice.hierarchical_s);
+  else if (!choice.has_advantage)
+    return "the hierarchy saves too few bytes and was not measured (calibrate)";
   else
     std::snprintf(text, sizeof text, "the hierarchy is not predicted to be at least %.0f %% faster",
                   parameters.margin * 100);

@@ -47,6 +47,7 @@ double unlikeness(const CollectiveCorrections& setting, const CollectiveShape& s
 struct Ratios {
   double hierarchical = 1, library = 1;
   bool loses = false;  ///< at one of the sizes that the ratios come from, the hierarchy was not faster
+  bool measured = false;
 };
 
 /// The part of a measured ratio that noise does not explain, as a factor; 1 if noise explains all of it.
@@ -81,12 +82,26 @@ Ratios ratios_at(const CollectiveCorrections& setting, Collective what, bool blo
     return left < 1 ? 1 + (ratio - 1) * left : ratio;
   };
   const unsigned loses = setting.hierarchy_loses[static_cast<std::size_t>(what)][blocking];
-  return {between(hierarchical), between(library), ((loses >> below | loses >> above) & 1) != 0};
+  return {between(hierarchical), between(library), ((loses >> below | loses >> above) & 1) != 0, true};
 }
 
 bool measured(const CollectiveCorrections& setting, Collective what, bool blocking) noexcept {
   const auto& values = setting.library[static_cast<std::size_t>(what)][blocking];
   return std::any_of(values.begin(), values.end(), [](float value) { return value > 0; });
+}
+
+/// What makes the hierarchy faster than a library that the model knows only roughly: the bytes that it does not send
+/// take a part `margin` of the library's time; or, in sums to which several ranks of each node contribute, or over more
+/// than two nodes, it adds while it sends. Otherwise its waits within the node remain, which the library does not have:
+/// between two nodes with one rank each, sums of 32 KiB to 1 MiB took 1.1 to 1.9 times MPICH's time, and gathers of 4
+/// KiB with two ranks each up to 30 times, because MPICH's ranks do not wait for the root
+/// (bench/figures_collectives.md).
+bool has_advantage(const CollectiveShape& shape, const LinkCosts& link, double margin,
+                   const CollectiveCost& hierarchical, const CollectiveCost& library) noexcept {
+  if ((library.wire_bytes - hierarchical.wire_bytes) * link.wire_byte_s >= margin * library.seconds) return true;
+  const bool sums = shape.what == Collective::allreduce || shape.what == Collective::reduce;
+  const int least = shape.min_ranks_per_node > 0 ? shape.min_ranks_per_node : shape.max_ranks_per_node;
+  return sums && (shape.nodes > 2 || least > 1);
 }
 
 /// The ratios of the nearest setting in which this collective was measured; 1 if there is none.
@@ -108,7 +123,11 @@ Ratios correction(const CollectiveParameters& parameters, const CollectiveShape&
       if (!nearest || distance <= least) nearest = &setting, least = distance;
     }
   }
-  return nearest ? ratios_at(*nearest, what, shape.blocking, static_cast<double>(shape.bytes)) : Ratios{};
+  if (!nearest) return {};
+  Ratios ratios = ratios_at(*nearest, what, shape.blocking, static_cast<double>(shape.bytes));
+  // With one rank per node there are no waits within a node; nothing follows from one for the other.
+  ratios.measured = ratios.measured && (nearest->max_ranks_per_node == 1) == (shape.max_ranks_per_node == 1);
+  return ratios;
 }
 
 /// Adds the measurements of one point.
@@ -191,18 +210,22 @@ CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape, bool ex
   if (!usable_ || shape.bytes <= 0 || shape.ranks < 2) return choice;
   const LinkCosts& link = exact ? parameters_.job_link : parameters_.link;
   const Ratios ratios = correction(parameters_, shape);
-  choice.hierarchical_s = hierarchical_cost(shape, link).seconds * ratios.hierarchical;
-  choice.library_s = library_cost(shape, link).seconds * ratios.library;
+  const CollectiveCost hierarchical = hierarchical_cost(shape, link), library = library_cost(shape, link);
+  choice.hierarchical_s = hierarchical.seconds * ratios.hierarchical;
+  choice.library_s = library.seconds * ratios.library;
   const ChunkPlan plan = plan_chunks(shape, link);
   choice.chunk_bytes = plan.chunk_bytes;
   choice.in_flight = plan.in_flight;
   if (shape.nodes < 2 || parameters_.mode == CollectiveMode::library) return choice;
   const bool forced = parameters_.mode == CollectiveMode::hierarchical;
   const double gain = 1 - parameters_.margin;
-  choice.hierarchical = forced || (!ratios.loses && choice.hierarchical_s <= choice.library_s * gain);
+  choice.has_advantage = ratios.measured || has_advantage(shape, link, parameters_.margin, hierarchical, library);
+  choice.hierarchical =
+      forced || (choice.has_advantage && !ratios.loses && choice.hierarchical_s <= choice.library_s * gain);
   // What gains on the assumed link is not given up on the slower one of this job unless it loses there: the longer
   // bytes take, the less the rest of a prediction counts, and the hierarchy gains more than predicted on slow links.
-  if (exact && !choice.hierarchical && parameters_.has_job_link() && choice.hierarchical_s <= choice.library_s)
+  if (exact && !choice.hierarchical && choice.has_advantage && parameters_.has_job_link() &&
+      choice.hierarchical_s <= choice.library_s)
     choice.hierarchical =
         hierarchical_cost(shape, parameters_.link).seconds <= library_cost(shape, parameters_.link).seconds * gain;
   return choice;

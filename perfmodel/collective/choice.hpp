@@ -68,6 +68,9 @@ CollectiveParameters parameters_of(const CollectiveMeasurements& measured,
 
 struct CollectiveChoice {
   bool hierarchical = false;
+  /// The hierarchy saves bytes on the link or overlaps sums, or was measured with such ranks. Otherwise a prediction
+  /// does not decide for it. False on one node and with CollectiveMode::library.
+  bool has_advantage = false;
   double hierarchical_s = 0, library_s = 0;  ///< predicted seconds
   std::int64_t chunk_bytes = 0;              ///< of each rank's slice, with the hierarchy
   int in_flight = 0;                         ///< concurrent sends of a rank

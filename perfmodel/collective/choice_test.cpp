@@ -57,10 +57,36 @@ TEST(CollectiveChooser, NeedsTheMargin) {
       for (int per_node : {1, 2, 8})
         for (std::int64_t bytes = 64; bytes < 256 * MiB; bytes = bytes * 5 / 4 + 1) {
           const CollectiveChoice choice = built_in.choose(on(what, bytes, nodes, per_node));
-          EXPECT_EQ(choice.hierarchical, choice.hierarchical_s <= 0.95 * choice.library_s);
-          close += !choice.hierarchical && choice.hierarchical_s < choice.library_s;
+          EXPECT_EQ(choice.hierarchical, choice.has_advantage && choice.hierarchical_s <= 0.95 * choice.library_s);
+          close += choice.has_advantage && !choice.hierarchical && choice.hierarchical_s < choice.library_s;
         }
   EXPECT_GT(close, 10) << "faster, but not by enough";
+}
+
+TEST(CollectiveChooser, APredictionDoesNotDecideIfNoBytesAreSaved) {
+  for (std::int64_t bytes = 64; bytes <= 64 * MiB; bytes *= 4)
+    for (bool blocking : {false, true}) {
+      const auto chosen = [&](Collective what, int nodes, int per_node) {
+        return built_in.choose(on(what, bytes, nodes, per_node, false, blocking)).hierarchical;
+      };
+      for (Collective what : all_collectives)
+        EXPECT_FALSE(chosen(what, 2, 1)) << name(what) << ": between two ranks no library sends more than the least";
+      for (int per_node : {1, 2, 8})
+        for (Collective what : {gather, scatter, alltoall})
+          // Short pieces of an alltoall pass several ranks.
+          if (what != alltoall || bytes >= 16 * KiB) EXPECT_FALSE(chosen(what, 4, per_node)) << name(what);
+    }
+  EXPECT_TRUE(built_in.choose(on(broadcast, 1 * MiB, 4, 1)).hierarchical) << "a tree sends twice the bytes";
+  EXPECT_TRUE(built_in.choose(on(allreduce, 1 * MiB, 2, 2)).hierarchical) << "sums overlap";
+}
+
+TEST(CollectiveChooser, AMeasurementWithOneRankPerNodeDecidesForSuchRanksOnly) {
+  const CollectiveShape one_each = on(allreduce, 1 * MiB, 2, 1);
+  const auto choice = [&](int per_node) {
+    return CollectiveChooser(parameters_of(measured_as(0.2, 1, 2, per_node, allreduce))).choose(one_each);
+  };
+  EXPECT_TRUE(choice(1).hierarchical);
+  EXPECT_FALSE(choice(2).hierarchical);
 }
 
 TEST(CollectiveChooser, ForcedModeIsUsedIfPossible) {

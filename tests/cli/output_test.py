@@ -453,7 +453,8 @@ class ExplainCollective(CommandTest):
 
     def test_what_is_left_to_the_library(self):
         self.assertIn("<- chosen: there are no bytes to move\n", self.good("explain", "--collective", "allreduce", "--bytes", "0"))
-        self.assertIn("<- chosen: the hierarchy is not predicted to be at least 5 % faster\n", self.good("explain", "--collective", "broadcast", "--bytes", "64"))
+        self.assertIn("<- chosen: the hierarchy is not predicted to be at least 5 % faster\n", self.good("explain", "--collective", "allreduce", "--bytes", "64"))
+        self.assertIn("<- chosen: the hierarchy saves too few bytes and was not measured (calibrate)\n", self.good("explain", "--collective", "broadcast", "--bytes", "64"))
 
     def test_measured_limits_on_one_node(self):
         path = f"{self.prefix}/one_node.json"
