@@ -62,16 +62,12 @@ void print_collectives(const CollectiveRun& run) {
   if (run.values.settings.empty()) return;
   const CollectiveChooser chooser(parameters_of(run.values));
   const CollectiveSetting& setting = run.values.settings.front();
-  std::printf("%-36s %10s %12s %12s  chosen\n", "4 MiB, blocking", "library", "nonblocking", "hierarchical");
+  std::printf("%-36s %10s %12s  chosen\n", "4 MiB, blocking", "library", "hierarchical");
   for (Collective what :
        {Collective::allgather, Collective::reduce_scatter, Collective::allreduce, Collective::broadcast}) {
     const CollectiveChoice choice = chooser.choose(setting.shape(what, true, 5));
-    std::printf("%-36s %10s %12s %12s  %s\n", std::string(name(what)).c_str(), seconds_text(choice.library_s).c_str(),
-                choice.tested_s > 0 ? seconds_text(choice.tested_s).c_str() : "-",
-                seconds_text(choice.hierarchical_s).c_str(),
-                choice.hierarchical ? "hierarchical"
-                : choice.tested     ? "nonblocking"
-                                    : "library");
+    std::printf("%-36s %10s %12s  %s\n", std::string(name(what)).c_str(), seconds_text(choice.library_s).c_str(),
+                seconds_text(choice.hierarchical_s).c_str(), choice.hierarchical ? "hierarchical" : "library");
   }
 }
 

@@ -28,8 +28,7 @@ struct Answer {
   Rails rails;
   std::string mode;
   CollectiveChoice choice;
-  double bound = 0, library_wire = 0, tested_wire = 0,
-         hierarchical_wire = 0;  ///< bytes over the most loaded link of a node
+  double bound = 0, library_wire = 0, hierarchical_wire = 0;  ///< bytes over the most loaded link of a node
   std::string because;
 };
 
@@ -99,10 +98,7 @@ std::string because(const Answer& it, const CollectiveParameters& parameters) {
   if (it.shape.bytes == 0) return "there are no bytes to move";
   if (it.mode != "auto") return "BESTRIDE_COLLECTIVES=" + it.mode + " forces it";
   char text[128];
-  if (choice.tested)
-    std::snprintf(text, sizeof text, "measured %.2f times as fast as the library's blocking form",
-                  choice.library_s / choice.tested_s);
-  else if (choice.hierarchical)
+  if (choice.hierarchical)
     std::snprintf(text, sizeof text, "predicted %.2f times as fast as the library's own",
                   choice.library_s / choice.hierarchical_s);
   else if (!choice.has_advantage)
@@ -139,12 +135,9 @@ Answer answer_to(const CollectiveQuestion& question) {
   }
   it.link = parameters.job_link;
   it.choice = CollectiveChooser(parameters).choose(it.shape);
-  if (!leaving_setting().empty()) it.choice.hierarchical = it.choice.tested = false;
+  if (!leaving_setting().empty()) it.choice.hierarchical = false;
   it.bound = wire_lower_bound(it.shape);
   it.library_wire = library_cost(it.shape, parameters.job_link).wire_bytes;
-  CollectiveShape nonblocking = it.shape;
-  nonblocking.blocking = false;
-  it.tested_wire = library_cost(nonblocking, parameters.job_link).wire_bytes;
   it.hierarchical_wire = hierarchical_cost(it.shape, parameters.job_link).wire_bytes;
   it.because = because(it, parameters);
   return it;
@@ -152,9 +145,7 @@ Answer answer_to(const CollectiveQuestion& question) {
 
 std::string size_text(double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); }
 
-const char* way_of(const CollectiveChoice& choice) {
-  return choice.hierarchical ? "hierarchical" : choice.tested ? "nonblocking" : "library";
-}
+const char* way_of(const CollectiveChoice& choice) { return choice.hierarchical ? "hierarchical" : "library"; }
 
 void print_alternative(const char* what, double seconds, double wire, const Answer& it) {
   char ratio[64] = "";
@@ -201,7 +192,6 @@ void print_text(const CollectiveQuestion& question, const Answer& it) {
     std::printf("chunks     %s of each rank's slice, %d in flight\n",
                 size_text(static_cast<double>(it.choice.chunk_bytes)).c_str(), it.choice.in_flight);
   print_alternative("library", it.choice.library_s, it.library_wire, it);
-  if (it.choice.tested_s > 0) print_alternative("nonblocking", it.choice.tested_s, it.tested_wire, it);
   print_alternative("hierarchical", it.choice.hierarchical_s, it.hierarchical_wire, it);
 }
 
@@ -223,15 +213,12 @@ void print_json(const CollectiveQuestion& question, const Answer& it) {
     return;
   }
   if (!it.rails.empty()) json.member("rails", list_of(it.rails));
-  const bool tested = it.choice.tested_s > 0;
   json.key("seconds")
       .open_object()
       .member("library", it.choice.library_s)
-      .member("hierarchical", it.choice.hierarchical_s);
-  if (tested) json.member("nonblocking", it.choice.tested_s);
-  json.close_object();
+      .member("hierarchical", it.choice.hierarchical_s)
+      .close_object();
   json.key("wire_bytes").open_object().member("library", it.library_wire).member("hierarchical", it.hierarchical_wire);
-  if (tested) json.member("nonblocking", it.tested_wire);
   json.member("lower_bound", it.bound).close_object();
   json.member("chunk", it.choice.chunk_bytes).member("in_flight", it.choice.in_flight);
   json.member("choice", way_of(it.choice)).member("because", it.because);

@@ -81,13 +81,12 @@ int typed_by_library(Peers to, Peers from, const void* send_buffer, Given<Count,
       try {
         const std::vector<MPI_Count> sent(out.counts, out.counts + to.count);
         const std::vector<MPI_Count> received(in.counts, in.counts + from.count);
-        return by_library<via, large_neighbor_form<slot>>(LibraryForm::as_called, send_buffer, sent.data(), out.at,
-                                                          out.types, receive_buffer, received.data(), in.at, in.types,
-                                                          comm, tail...);
+        return inside(via.*large_neighbor_form<slot>, send_buffer, sent.data(), out.at, out.types, receive_buffer,
+                      received.data(), in.at, in.types, comm, tail...);
       } catch (const std::bad_alloc&) {
       }
-  return by_library<via, slot>(LibraryForm::as_called, send_buffer, out.counts, out.at, out.types, receive_buffer,
-                               in.counts, in.at, in.types, comm, tail...);
+  return inside(via.*slot, send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at, in.types, comm,
+                tail...);
 }
 
 /// If `known` is nullptr, the call is forwarded. why(): the reason, for the report.
@@ -142,8 +141,8 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
                        Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
   if (leaves_neighbor_call<Tail...>(comm)) {
     if constexpr (blocking<Tail...>) before_library_collective(comm);
-    return by_library<via, slot>(LibraryForm::as_called, send_buffer, out.counts, out.at, out.types, receive_buffer,
-                                 in.counts, in.at, in.types, comm, tail...);
+    return inside(via.*slot, send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at, in.types,
+                  comm, tail...);
   }
   if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_neighbor(
@@ -176,8 +175,8 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
   if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (gpu_runtime_detected()) [[unlikely]] {
     const auto call = [&](const void* staged_send, void* staged_receive) {
-      return by_library<via, slot>(LibraryForm::as_called, staged_send, out.counts, out.at, out.types, staged_receive,
-                                   in.counts, in.at, in.types, comm, tail...);
+      return inside(via.*slot, staged_send, out.counts, out.at, out.types, staged_receive, in.counts, in.at, in.types,
+                    comm, tail...);
     };
     if (const std::optional<int> done =
             call_with_shadowed_types(name(id), send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts,

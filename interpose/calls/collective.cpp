@@ -138,21 +138,26 @@ LeftCall describe(const Out& out, const In& in, int root, MPI_Comm comm) noexcep
                               blocking<Tail...>, Out::many && In::many && out.buffer == MPI_IN_PLACE})};
 }
 
+/// Calls the library's function.
+template <Calls& via, auto slot, AtRoot only, class OutArguments, class InArguments, class... Tail>
+[[gnu::always_inline]] inline int call_library(const OutArguments& out, const InArguments& in,
+                                               [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) {
+  const auto make = [](auto... arguments) { return inside(via.*slot, arguments...); };
+  if constexpr (only == AtRoot::neither)
+    return std::apply(make, std::tuple_cat(out, in, std::tuple(comm, tail...)));
+  else
+    return std::apply(make, std::tuple_cat(out, in, std::tuple(root, comm, tail...)));
+}
+
 /// A call that is not left to the library at once.
 template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail>
 [[gnu::noinline]] int full_collective(FirstStep first, CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
                                       Tail... tail) {
-  LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
-    const auto make = [&form](auto... arguments) { return by_library<via, slot>(form, arguments...); };
-    if constexpr (only == AtRoot::neither)
-      return std::apply(make, std::tuple_cat(out_arguments, in_arguments, std::tuple(comm, tail...)));
-    else
-      return std::apply(make, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
+    return call_library<via, slot, only>(out_arguments, in_arguments, root, comm, tail...);
   };
   if (first == FirstStep::dispatch)
-    if (const std::optional<int> done = dispatch_moved<only>(name(id), &form, out, in, root, comm, tail...))
-      return *done;
+    if (const std::optional<int> done = dispatch_moved<only>(name(id), out, in, root, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (gpu_runtime_detected()) [[unlikely]]
     if (const std::optional<int> done = call_with_shadowed_blocks<only>(name(id), out, in, root, comm, call, tail...))
@@ -204,11 +209,7 @@ template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail
 [[gnu::always_inline]] inline int collective(CallId id, const Out& out, const In& in, int root, MPI_Comm comm,
                                              Tail... tail) {
   const auto as_called = [&] {
-    const auto make = [](auto... arguments) { return inside(via.*slot, arguments...); };
-    if constexpr (only == AtRoot::neither)
-      return std::apply(make, std::tuple_cat(out.arguments(), in.arguments(), std::tuple(comm, tail...)));
-    else
-      return std::apply(make, std::tuple_cat(out.arguments(), in.arguments(), std::tuple(root, comm, tail...)));
+    return call_library<via, slot, only>(out.arguments(), in.arguments(), root, comm, tail...);
   };
   // What is received is significant on all members.
   if constexpr (only == AtRoot::neither && !In::has_arrays)

@@ -16,10 +16,8 @@ namespace {
 template <Calls& via, auto slot, class Count, class... Tail>
 [[gnu::noinline]] int full_bcast(FirstStep first, bool on_gpu, void* buffer, Count count, MPI_Datatype type, int root,
                                  MPI_Comm comm, Tail... tail) {
-  LibraryForm form = LibraryForm::as_called;
   if (first == FirstStep::dispatch)
-    if (const std::optional<int> done =
-            dispatch_bcast(call_name<slot>, &form, buffer, count, type, root, comm, tail...))
+    if (const std::optional<int> done = dispatch_bcast(call_name<slot>, buffer, count, type, root, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (on_gpu)
@@ -30,12 +28,12 @@ template <Calls& via, auto slot, class Count, class... Tail>
       else if (members.has_part(root))
         region = region_of(buffer, count, type, BufferUse::written);
       const auto call = [&](const void*, void* staged) {
-        return by_library<via, slot>(form, staged, count, type, root, comm, tail...);
+        return inside(via.*slot, staged, count, type, root, comm, tail...);
       };
       if (const std::optional<int> done = call_with_shadows(call_name<slot>, {}, region, comm, call, tail...))
         return *done;
     }
-  const auto call = [&] { return by_library<via, slot>(form, buffer, count, type, root, comm, tail...); };
+  const auto call = [&] { return inside(via.*slot, buffer, count, type, root, comm, tail...); };
   if constexpr (persistent<Tail...>) return call();
   return call_and_record(call_name<slot>, call, [&]() -> LeftCall {
     const std::int64_t bytes = bytes_of(std::int64_t{count}, type);
@@ -65,9 +63,8 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
       return std::apply(via.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
   const bool on_gpu = before_on_demand_call();
-  [[maybe_unused]] LibraryForm form;  // a persistent call has only one form
   if (may_dispatch<via>()) [[unlikely]]
-    if (const std::optional<int> done = dispatch_moved<only>(call_name<slot>, &form, out, in, root, comm, tail...))
+    if (const std::optional<int> done = dispatch_moved<only>(call_name<slot>, out, in, root, comm, tail...))
       return *done;
   if (on_gpu)
     if (const std::optional<int> done =

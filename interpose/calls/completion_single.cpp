@@ -3,12 +3,12 @@
 // Request_free, Cancel; and calls that wait for something else. If no request has a completion, each call costs one
 // load. All other work is in separate functions (_attached), so that this path saves no registers.
 #include "interpose/calls/entry.hpp"
-#include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/requests.hpp"
 #include "interpose/device/mpi_errors.hpp"
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/completion.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 
 namespace bestride::inline interpose {
 namespace {

@@ -109,9 +109,8 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
              Tail... tail) {
   if (leaves_neighbor_call<Tail...>(comm)) {
     if constexpr (blocking<Tail...>) before_library_collective(comm);
-    return std::apply(
-        [&](auto... arguments) { return by_library<via, slot>(LibraryForm::as_called, arguments..., comm, tail...); },
-        std::tuple_cat(out.arguments(), in.arguments()));
+    return std::apply([&](auto... arguments) { return inside(via.*slot, arguments..., comm, tail...); },
+                      std::tuple_cat(out.arguments(), in.arguments()));
   }
   [[maybe_unused]] CommEntry* leaving = nullptr;
   if constexpr (blocking<Tail...>)
@@ -119,9 +118,8 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
         (leaving = leaving_neighbor_call(comm)) &&
         (with_few_neighbor_calls(*leaving) || (has_short_blocks(out) && has_short_blocks(in)))) {
       before_library_collective(comm);
-      const int error = std::apply(
-          [&](auto... arguments) { return by_library<via, slot>(LibraryForm::as_called, arguments..., comm); },
-          std::tuple_cat(out.arguments(), in.arguments()));
+      const int error = std::apply([&](auto... arguments) { return inside(via.*slot, arguments..., comm); },
+                                   std::tuple_cat(out.arguments(), in.arguments()));
       if (error == MPI_SUCCESS) count_left_neighbor_call(*leaving, 0);
       return error;
     }
@@ -130,9 +128,8 @@ int exchange(CallId id, NeighborForm form, const typename Out::Given& out, const
   if constexpr (blocking<Tail...>) before_library_collective(comm);
   using Work = CollectiveCompletion<Out, In>;
   const auto call = [&](const auto& out_arguments, const auto& in_arguments) {
-    return std::apply(
-        [&](auto... arguments) { return by_library<via, slot>(LibraryForm::as_called, arguments..., comm, tail...); },
-        std::tuple_cat(out_arguments, in_arguments));
+    return std::apply([&](auto... arguments) { return inside(via.*slot, arguments..., comm, tail...); },
+                      std::tuple_cat(out_arguments, in_arguments));
   };
   const Neighbors* neighbors = neighbors_of(comm);
   // With the engine only messages to the rank itself are packed as a whole; here all blocks are, or none.

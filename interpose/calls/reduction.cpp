@@ -64,13 +64,12 @@ int left_scan(const char* call_name, std::int64_t count, MPI_Datatype type, cons
 template <Calls& via, auto slot, class Count, class... Tail>
 [[gnu::noinline]] int full_reduce(FirstStep first, bool on_gpu, const void* send, void* receive, Count count,
                                   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) {
-  LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
-    return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, root, comm, tail...);
+    return inside(via.*slot, staged_send, staged_receive, count, type, op, root, comm, tail...);
   };
   if (first == FirstStep::dispatch)
     if (const std::optional<int> done =
-            dispatch_reduce(call_name<slot>, &form, send, receive, count, type, op, root, comm, tail...))
+            dispatch_reduce(call_name<slot>, send, receive, count, type, op, root, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (on_gpu)
@@ -99,13 +98,12 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
 template <Calls& via, auto slot, bool scans, class Count, class... Tail>
 [[gnu::noinline]] int full_over_all(FirstStep first, bool on_gpu, const void* send, void* receive, Count count,
                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
-  LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
-    return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
+    return inside(via.*slot, staged_send, staged_receive, count, type, op, comm, tail...);
   };
   if (!scans && first == FirstStep::dispatch)
     if (const std::optional<int> done =
-            dispatch_allreduce(call_name<slot>, &form, send, receive, count, type, op, comm, tail...))
+            dispatch_allreduce(call_name<slot>, send, receive, count, type, op, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>) scans ? before_library_collective(comm) : leave_to_library<via>(comm);
   if (on_gpu && comm != MPI_COMM_NULL)
@@ -155,15 +153,14 @@ int exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
 template <Calls& via, auto slot, class Count, class... Tail>
 int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                    Tail... tail) {
-  LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
-    return by_library<via, slot>(form, staged_send, staged_receive, counts, type, op, comm, tail...);
+    return inside(via.*slot, staged_send, staged_receive, counts, type, op, comm, tail...);
   };
   const bool on_gpu = before_on_demand_call();
   if (may_dispatch<via>() && counts) [[unlikely]]
     if (const std::optional<int> done = dispatch_reduce_scatter(
-            call_name<slot>, &form, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op,
-            comm, tail...))
+            call_name<slot>, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm,
+            tail...))
       return *done;
   if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (on_gpu && counts)
@@ -186,14 +183,12 @@ template <Calls& via, auto slot, class Count, class... Tail>
 [[gnu::noinline]] int full_reduce_scatter_block(FirstStep first, bool on_gpu, const void* send, void* receive,
                                                 Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                                                 Tail... tail) {
-  LibraryForm form = LibraryForm::as_called;
   const auto call = [&](const void* staged_send, void* staged_receive) {
-    return by_library<via, slot>(form, staged_send, staged_receive, count, type, op, comm, tail...);
+    return inside(via.*slot, staged_send, staged_receive, count, type, op, comm, tail...);
   };
   if (first == FirstStep::dispatch)
     if (const std::optional<int> done = dispatch_reduce_scatter(
-            call_name<slot>, &form, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm,
-            tail...))
+            call_name<slot>, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
   if (on_gpu)

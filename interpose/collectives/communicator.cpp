@@ -223,8 +223,7 @@ std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, C
 /// The sizes of a collective that may go through the hierarchy.
 OneNodeBounds sizes_between_nodes(const CollectiveChooser& chooser, CollectiveShape shape) noexcept {
   for (shape.bytes = 1; shape.bytes <= std::int64_t{1} << 40; shape.bytes *= 2)
-    if (const CollectiveChoice exact = chooser.choose(shape);
-        exact.hierarchical || exact.tested || chooser.choose(shape, false).hierarchical)
+    if (chooser.choose(shape).hierarchical || chooser.choose(shape, false).hierarchical)
       return {shape.bytes / 2 + 1, OneNodeBounds::unbounded};
   return {};
 }

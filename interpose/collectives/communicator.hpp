@@ -49,9 +49,9 @@ class ChildAgreement {
 /// The members agree, unless they have agreed before or there is nothing to agree on. Collective.
 void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept;
 
-/// Returns the communicator's queue if a collective of this size goes through it. nullptr: leave it to MPI, in the form
-/// given by *choice. The answer is the same on all members. `bytes`: the bytes of CollectiveShape. `blocking`: the call
-/// is blocking. `exact`: the hierarchy and both forms of the library give the same bits.
+/// Returns the communicator's queue if a collective of this size goes through it. nullptr: leave it to MPI. The answer
+/// is the same on all members. `bytes`: the bytes of CollectiveShape. `blocking`: the call is blocking. `exact`: the
+/// hierarchy and the library give the same bits. *choice: the whole choice.
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,
                               bool exact, CollectiveChoice* choice) noexcept;
 

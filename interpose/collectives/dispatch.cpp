@@ -21,13 +21,11 @@ bool reassociation_permitted(const CommEntry& entry) noexcept {
 
 }  // namespace
 
-Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool exact,
-            LibraryForm* left) noexcept {
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool exact) noexcept {
   CollectiveChoice choice;
   Route to;
   if (const Job* all = job(); !blocking && !(all && all->nonblocking)) return to;
   to.queue = choose_queue(entry.collectives, what, bytes, blocking, exact, &choice);
-  *left = choice.tested ? LibraryForm::tested : LibraryForm::as_called;
   if (to.queue) {
     to.owner = entry.collectives.queue;
     to.pipeline.piece = choice.chunk_bytes;

@@ -15,11 +15,11 @@
 
 #include "interpose/collectives/communicator.hpp"
 #include "interpose/collectives/job.hpp"
-#include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/library_order.hpp"
 #include "interpose/collectives/member.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/operations.hpp"
+#include "interpose/collectives/pending.hpp"
 #include "interpose/collectives/quantized_operations.hpp"
 #include "interpose/collectives/reduction_order.hpp"
 #include "interpose/collectives/requests.hpp"
@@ -27,6 +27,7 @@
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/respelled_blocks.hpp"
 #include "interpose/message/shadowed_collective.hpp"
+#include "interpose/mpi/nested_calls.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
 
@@ -94,7 +95,7 @@ template <Calls& via, class... Tail, class Examined>
   return blocking<Tail...> && bytes > 0 && has_no_memory(*entry, bytes) ? FirstStep::leave : FirstStep::dispatch;
 }
 
-/// Where a call goes, and in which form.
+/// Where a call goes.
 struct Route {
   CollectiveQueue* queue = nullptr;  ///< both nullptr: to the MPI library
   OneNode* one_node = nullptr;
@@ -106,11 +107,9 @@ struct Route {
   explicit operator bool() const noexcept { return queue || one_node; }
 };
 /// The route of a collective between nodes. `entry` is that of a valid communicator. `bytes`: the bytes of
-/// CollectiveShape. `blocking`: the call is blocking. `exact`: the hierarchy and both forms of the library give the
-/// same bits; the same on all members. If the call is left to the library, *left becomes the form in which it has to be
-/// made.
-Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool exact,
-            LibraryForm* left) noexcept;
+/// CollectiveShape. `blocking`: the call is blocking. `exact`: the hierarchy and the library give the same bits;
+/// the same on all members.
+Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking, bool exact) noexcept;
 /// The route of a nonblocking collective of members on one node. `bytes`: the bytes of CollectiveShape; no value if
 /// each member knows only its own sizes.
 Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept;
@@ -151,11 +150,10 @@ inline std::int64_t packed_bytes(const ElementSize& element, std::int64_t count)
 
 /// The route of a collective whose bytes all members know, on one node or between nodes. A persistent collective gets a
 /// queue of its own. `element`: bytes of an element of a reduction. `gaps`: for an alltoall, whether a datatype of this
-/// member has gaps. `bytes`, `exact`, `left`: see route().
+/// member has gaps. `bytes`, `exact`: see route().
 template <class... Tail>
 Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t bytes,
-                 [[maybe_unused]] std::int64_t element, bool exact, [[maybe_unused]] bool gaps,
-                 LibraryForm* left) noexcept {
+                 [[maybe_unused]] std::int64_t element, bool exact, [[maybe_unused]] bool gaps) noexcept {
   if (may_share_memory(entry)) {
     if constexpr (blocking<Tail...>) {
       Route here;
@@ -168,7 +166,7 @@ Route route_call(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t 
       return nonblocking_on_one_node(entry, what, bytes);
     }
   }
-  Route to = route(entry, what, bytes, blocking<Tail...>, exact, left);
+  Route to = route(entry, what, bytes, blocking<Tail...>, exact);
   if constexpr (persistent<Tail...>)
     if (to.queue) to.queue = (to.owner = make_persistent_queue(comm, entry, bytes)).get();
   return to;
@@ -290,11 +288,11 @@ bool has_size(const CommEntry& entry, std::int64_t bytes) noexcept {
 bool may_be_quantized(const CommEntry& entry) noexcept;
 
 // The functions below return the error of the call if it was carried out. Otherwise nothing was done and the call is
-// left to the library, in the form *left; *left is set only if this is not the form that was called.
+// left to the library.
 
 template <class Count, class... Tail>
-std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buffer, Count count, MPI_Datatype type,
-                                  int root, MPI_Comm comm, Tail... tail) {
+std::optional<int> dispatch_bcast(const char* call, void* buffer, Count count, MPI_Datatype type, int root,
+                                  MPI_Comm comm, Tail... tail) {
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const std::int64_t bytes = packed_bytes(element_size(type), count);
@@ -302,7 +300,7 @@ std::optional<int> dispatch_bcast(const char* call, LibraryForm* left, void* buf
       (bytes > 0 && no_buffer(buffer, type)))
     return std::nullopt;
   if (entry->collectives.leaves(Collective::broadcast, form_of<Tail...>, bytes)) return std::nullopt;
-  const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, false, left);
+  const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, false);
   if (!to) return std::nullopt;
   if constexpr (blocking<Tail...>)
     if (Rounds* const rounds = at_once(to.one_node, bytes, false))
@@ -366,8 +364,8 @@ inline std::optional<int> reduce_at_once(Rounds& rounds, OneNode& node, const Re
 }
 
 template <class Count, class... Tail>
-std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const void* send, void* receive, Count count,
-                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
+std::optional<int> dispatch_allreduce(const char* call, const void* send, void* receive, Count count, MPI_Datatype type,
+                                      MPI_Op op, MPI_Comm comm, Tail... tail) {
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
@@ -385,8 +383,7 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
   if (!how.possible && !codes && !(how.if_ordinary && extremes.asks()) &&
       !(how.if_library_agrees && (order = find_sum_order(*entry, sum))))
     return std::nullopt;
-  const Route to =
-      route_call<Tail...>(comm, *entry, Collective::allreduce, bytes, element.packed, how.exact(), false, left);
+  const Route to = route_call<Tail...>(comm, *entry, Collective::allreduce, bytes, element.packed, how.exact(), false);
   if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
   if constexpr (blocking<Tail...>)
     if (Rounds* const rounds = codes || how.if_ordinary ? nullptr : at_once(to.one_node, bytes, type))
@@ -416,9 +413,8 @@ std::optional<int> dispatch_allreduce(const char* call, LibraryForm* left, const
 
 /// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `count_of(rank)` elements for each rank.
 template <class CountOf, class... Tail>
-std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, const void* send, void* receive,
-                                           CountOf count_of, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                                           Tail... tail) {
+std::optional<int> dispatch_reduce_scatter(const char* call, const void* send, void* receive, CountOf count_of,
+                                           MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
@@ -436,7 +432,7 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
   const auto codes = quantized_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
   const Route to =
-      route_call<Tail...>(comm, *entry, Collective::reduce_scatter, bytes, element.packed, how.exact(), false, left);
+      route_call<Tail...>(comm, *entry, Collective::reduce_scatter, bytes, element.packed, how.exact(), false);
   if (!to) return std::nullopt;
   return carry(
       to, comm, call,
@@ -460,8 +456,8 @@ std::optional<int> dispatch_reduce_scatter(const char* call, LibraryForm* left, 
 }
 
 template <class Count, class... Tail>
-std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const void* send, void* receive, Count count,
-                                   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Tail... tail) {
+std::optional<int> dispatch_reduce(const char* call, const void* send, void* receive, Count count, MPI_Datatype type,
+                                   MPI_Op op, int root, MPI_Comm comm, Tail... tail) {
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(type);
@@ -479,8 +475,7 @@ std::optional<int> dispatch_reduce(const char* call, LibraryForm* left, const vo
   const ReductionCall sum{Collective::reduce, root, op, type, static_cast<std::int64_t>(count)};
   SumOrder* order = nullptr;
   if (!how.possible && !(how.if_library_agrees && (order = find_sum_order(*entry, sum)))) return std::nullopt;
-  const Route to =
-      route_call<Tail...>(comm, *entry, Collective::reduce, bytes, element.packed, how.exact(), false, left);
+  const Route to = route_call<Tail...>(comm, *entry, Collective::reduce, bytes, element.packed, how.exact(), false);
   if (!to || (order && !same_sum_order(*order, sum, to, comm, entry->rank(), entry->size()))) return std::nullopt;
   if constexpr (blocking<Tail...>)
     if (Rounds* const rounds = at_once(to.one_node, bytes, type))

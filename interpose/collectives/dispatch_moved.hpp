@@ -21,8 +21,7 @@ namespace bestride::inline interpose {
 
 /// MPI_Allgather and MPI_Allgatherv.
 template <class Out, class In, class... Tail>
-std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const Out& out, const In& in, MPI_Comm comm,
-                                      Tail... tail) {
+std::optional<int> dispatch_allgather(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) {
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize element = element_size(in.type);
@@ -39,7 +38,7 @@ std::optional<int> dispatch_allgather(const char* call, LibraryForm* left, const
     if (same_place(out, in, element, entry->rank())) return std::nullopt;
   }
   const Route to = route_call<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather,
-                                       bytes, 1, !may_be_quantized(*entry), false, left);
+                                       bytes, 1, !may_be_quantized(*entry), false);
   if (!to) return std::nullopt;
   if constexpr (blocking<Tail...>) {
     std::int64_t longest = 0;
@@ -110,8 +109,8 @@ std::optional<std::optional<int>> rooted_at_once(const Route& to, const One& one
 /// MPI_Gather (`gathers`) and MPI_Scatter. `one`: a rank's block. `all`: the root's blocks. `in_place`: the root's own
 /// block is already in its place.
 template <bool gathers, class One, class All, class... Tail>
-std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const One& one, const All& all, int root,
-                                   MPI_Comm comm, Tail... tail) {
+std::optional<int> dispatch_rooted(const char* call, const One& one, const All& all, int root, MPI_Comm comm,
+                                   Tail... tail) {
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   if (!entry || !valid_root(*entry, root) || !has_request(tail...)) return std::nullopt;
@@ -132,8 +131,8 @@ std::optional<int> dispatch_rooted(const char* call, LibraryForm* left, const On
   }
   if (entry->collectives.leaves(gathers ? Collective::gather : Collective::scatter, form_of<Tail...>, bytes))
     return std::nullopt;
-  const Route to = route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, 1, true,
-                                       false, left);
+  const Route to =
+      route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, 1, true, false);
   if (!to) return std::nullopt;
   if constexpr (blocking<Tail...>)
     if (const auto done = rooted_at_once<gathers>(to, one, all, in_place, at_root, block, root, comm)) return *done;
@@ -160,8 +159,7 @@ std::optional<std::optional<int>> alltoall_at_once(const Route& to, const Out& o
 }
 
 template <class Out, class In, class... Tail>
-std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const Out& out, const In& in, MPI_Comm comm,
-                                     Tail... tail) {
+std::optional<int> dispatch_alltoall(const char* call, const Out& out, const In& in, MPI_Comm comm, Tail... tail) {
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
   const ElementSize sent = element_size(out.type), received = element_size(in.type);
@@ -174,8 +172,8 @@ std::optional<int> dispatch_alltoall(const char* call, LibraryForm* left, const 
                     no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)))
     return std::nullopt;
   if (entry->collectives.leaves(Collective::alltoall, form_of<Tail...>, bytes)) return std::nullopt;
-  const Route to = route_call<Tail...>(comm, *entry, Collective::alltoall, bytes, 1, true,
-                                       has_gaps(out.type) || has_gaps(in.type), left);
+  const Route to =
+      route_call<Tail...>(comm, *entry, Collective::alltoall, bytes, 1, true, has_gaps(out.type) || has_gaps(in.type));
   if (!to) return std::nullopt;
   if constexpr (blocking<Tail...>)
     if (const auto done = alltoall_at_once(to, out, in, sent.packed, received.packed, bytes / entry->size(), comm))
@@ -322,10 +320,10 @@ std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In
 /// MPI_Scatterv and MPI_Alltoallv are left to the library, and on one node MPI_Igatherv and MPI_Iscatterv: members know
 /// only their own sizes, so they might choose differently.
 template <AtRoot only, class Out, class In, class... Tail>
-std::optional<int> dispatch_moved(const char* call, LibraryForm* left, const Out& out, const In& in,
-                                  [[maybe_unused]] int root, MPI_Comm comm, Tail... tail) {
+std::optional<int> dispatch_moved(const char* call, const Out& out, const In& in, [[maybe_unused]] int root,
+                                  MPI_Comm comm, Tail... tail) {
   if constexpr (only == AtRoot::neither && !Out::many && In::many)
-    return dispatch_allgather(call, left, out, in, comm, tail...);
+    return dispatch_allgather(call, out, in, comm, tail...);
   else if constexpr (only != AtRoot::neither && (Out::has_arrays || In::has_arrays) && !blocking<Tail...> &&
                      !persistent<Tail...>)
     return std::nullopt;
@@ -336,11 +334,11 @@ std::optional<int> dispatch_moved(const char* call, LibraryForm* left, const Out
   else if constexpr (Out::has_arrays && In::has_arrays)
     return dispatch_alltoallv(call, out, in, comm, tail...);
   else if constexpr (only == AtRoot::in)
-    return dispatch_rooted<true>(call, left, out, in, root, comm, tail...);
+    return dispatch_rooted<true>(call, out, in, root, comm, tail...);
   else if constexpr (only == AtRoot::out)
-    return dispatch_rooted<false>(call, left, in, out, root, comm, tail...);
+    return dispatch_rooted<false>(call, in, out, root, comm, tail...);
   else
-    return dispatch_alltoall(call, left, out, in, comm, tail...);
+    return dispatch_alltoall(call, out, in, comm, tail...);
 }
 
 }  // namespace bestride::inline interpose

@@ -9,7 +9,6 @@
 #include "collectives/one_node/vote.hpp"
 #include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/job.hpp"
-#include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/member.hpp"
 #include "interpose/collectives/one_node_wait.hpp"
 #include "interpose/collectives/operation.hpp"

@@ -6,7 +6,6 @@
 #include "base/message.hpp"
 #include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/job.hpp"
-#include "interpose/collectives/library_form.hpp"
 #include "interpose/collectives/one_node.hpp"
 #include "interpose/collectives/one_node_wait.hpp"
 #include "interpose/collectives/pending.hpp"

@@ -19,10 +19,9 @@ std::uint64_t checksum_of(const CollectiveParameters& parameters) noexcept {
   return hash;
 }
 // No padding, because it would be part of the checksum.
-static_assert(sizeof(CollectiveCorrections) ==
-              4 * sizeof(std::int32_t) + 2 * sizeof(CollectiveTable<float>) + sizeof(BlockingTable<float>) +
-                  collective_count * (sizeof(std::uint16_t) + 2 * sizeof(std::uint8_t)));
-static_assert(collective_sizes <= 8, "bits of hierarchy_loses");
+static_assert(sizeof(CollectiveCorrections) == 4 * sizeof(std::int32_t) + 2 * sizeof(CollectiveTable<float>) +
+                                                   collective_count * 2 * sizeof(std::uint32_t));
+static_assert(collective_sizes <= 32, "bits of hierarchy_loses");
 static_assert(sizeof(CollectiveParameters) == 4 * sizeof(std::uint32_t) + 2 * sizeof(LinkCosts) + sizeof(double) +
                                                   sizeof(std::uint64_t) +
                                                   CollectiveMeasurements::max_settings * sizeof(CollectiveCorrections));
@@ -45,12 +44,9 @@ double unlikeness(const CollectiveCorrections& setting, const CollectiveShape& s
          apart(octaves(setting.ring_entries), octaves(shape.ring_entries)) / 2;
 }
 
-constexpr double tie = 0.02;  ///< If the library's two forms differ by less, the form that the application called is
-                              ///< kept
-
 struct Ratios {
   double hierarchical = 1, library = 1;
-  bool loses = false;  ///< at one of the sizes that the ratios come from, the hierarchy was not the fastest
+  bool loses = false;  ///< at one of the sizes that the ratios come from, the hierarchy was not faster
   bool measured = false;
 };
 
@@ -134,43 +130,6 @@ Ratios correction(const CollectiveParameters& parameters, const CollectiveShape&
   return ratios;
 }
 
-/// The library's nonblocking form in place of its blocking form.
-struct TestedRatio {
-  double ratio = 0;  ///< its time over the predicted time of the blocking form; 0: unknown
-  bool pays = false;
-};
-
-/// Taken from measurements only, never predicted. It applies only to a communicator like a measured one, and only
-/// between two measured sizes that are at most one step of the quick calibration's plan apart, if both favor the form;
-/// or, next to a single size, within half a step of the complete plan.
-TestedRatio tested_at(const CollectiveParameters& parameters, const CollectiveShape& shape) noexcept {
-  if (!shape.blocking) return {};
-  const auto what = static_cast<std::size_t>(shape.what);
-  for (int i = parameters.settings - 1; i >= 0; --i) {
-    const CollectiveCorrections& setting = parameters.corrections[static_cast<std::size_t>(i)];
-    if (setting.nodes != shape.nodes || setting.ranks != shape.ranks ||
-        setting.max_ranks_per_node != shape.max_ranks_per_node || setting.ring_entries != shape.ring_entries)
-      continue;
-    const double at = (octaves(static_cast<double>(shape.bytes)) - 12) / 2;
-    int below = -1, above = -1;
-    for (int size = 0; size < collective_sizes; ++size) {
-      if (!(setting.tested[what][static_cast<std::size_t>(size)] > 0)) continue;
-      if (size <= at) below = size;
-      if (size >= at && above < 0) above = size;
-    }
-    if (below < 0 && above < 0) return {};
-    if (below < 0) below = above;
-    if (above < 0) above = below;
-    if (above == below ? apart(at, below) > 0.5 : above - below > 2) return {};
-    const unsigned pays = setting.tested_pays[what];
-    const double from = setting.tested[what][static_cast<std::size_t>(below)],
-                 to = setting.tested[what][static_cast<std::size_t>(above)];
-    const double part = above == below ? 0 : (at - below) / (above - below);
-    return {from + (to - from) * part, (pays >> below & pays >> above & 1) != 0};
-  }
-  return {};
-}
-
 /// Adds the measurements of one point.
 void enter(const CollectiveSetting& setting, const CollectiveShape& shape, std::size_t size, const LinkCosts& link,
            CollectiveCorrections& corrections) noexcept {
@@ -178,26 +137,17 @@ void enter(const CollectiveSetting& setting, const CollectiveShape& shape, std::
   const std::size_t form = shape.blocking;
   const float hierarchical = setting.hierarchical[what][form][size], library = setting.library[what][form][size],
               noise = setting.noise[what][form][size];
-  const auto bit = static_cast<std::uint8_t>(1u << size);
-  const double predicted = library_cost(shape, link).seconds;
-  float better = library;
-  if (const float tested = setting.tested[what][size]; shape.blocking && tested > 0 && library > 0) {
-    corrections.tested[what][size] = static_cast<float>(static_cast<double>(tested) / predicted);
-    // Without the noise the quality of the measurement is unknown.
-    if (setting.tested_noise[what][size] >= 0 &&
-        static_cast<double>(tested) <= static_cast<double>(library) * (1 - tie))
-      corrections.tested_pays[what] |= bit, better = tested;
-  }
   const auto ratio = [](float seconds, double predicted) {
     return seconds > 0 ? static_cast<float>(seconds / predicted) : 0.0f;
   };
-  corrections.library[what][form][size] = ratio(library, predicted);
-  const float as_measured = ratio(hierarchical, hierarchical_cost(shape, link).seconds), bar = ratio(better, predicted);
+  const float bar = ratio(library, library_cost(shape, link).seconds),
+              as_measured = ratio(hierarchical, hierarchical_cost(shape, link).seconds);
+  corrections.library[what][form][size] = bar;
   // If the hierarchy is faster than the library by more than the noise, the measurement is used as it is.
-  const bool certain = noise >= 0 && hierarchical * (1 + noise) <= better;
+  const bool certain = noise >= 0 && hierarchical * (1 + noise) <= library;
   corrections.hierarchical[what][form][size] =
       bar > 0 && noise > 0 && !certain ? bar * beyond_noise(as_measured / bar, noise) : as_measured;
-  if (hierarchical >= better) corrections.hierarchy_loses[what][form] |= bit;
+  if (hierarchical >= library) corrections.hierarchy_loses[what][form] |= 1u << size;
 }
 
 /// True if a prediction can be made of these costs.
@@ -262,29 +212,22 @@ CollectiveChoice CollectiveChooser::choose(const CollectiveShape& shape, bool ex
   const Ratios ratios = correction(parameters_, shape);
   const CollectiveCost hierarchical = hierarchical_cost(shape, link), library = library_cost(shape, link);
   choice.hierarchical_s = hierarchical.seconds * ratios.hierarchical;
-  const double predicted = library.seconds;
-  choice.library_s = predicted * ratios.library;
+  choice.library_s = library.seconds * ratios.library;
   const ChunkPlan plan = plan_chunks(shape, link);
   choice.chunk_bytes = plan.chunk_bytes;
   choice.in_flight = plan.in_flight;
-  const TestedRatio tested = exact ? tested_at(parameters_, shape) : TestedRatio{};
-  choice.tested_s = predicted * tested.ratio;
   if (shape.nodes < 2 || parameters_.mode == CollectiveMode::library) return choice;
   const bool forced = parameters_.mode == CollectiveMode::hierarchical;
-  const double library_s = tested.pays ? choice.tested_s : choice.library_s;
-  // If the library's two forms do not give bitwise equal results, the form that was faster than the hierarchy may not
-  // be allowed here.
-  const bool loses = ratios.loses && (exact || !shape.blocking);
   const double gain = 1 - parameters_.margin;
   choice.has_advantage = ratios.measured || has_advantage(shape, link, parameters_.margin, hierarchical, library);
-  choice.hierarchical = forced || (choice.has_advantage && !loses && choice.hierarchical_s <= library_s * gain);
+  choice.hierarchical =
+      forced || (choice.has_advantage && !ratios.loses && choice.hierarchical_s <= choice.library_s * gain);
   // What gains on the assumed link is not given up on the slower one of this job unless it loses there: the longer
   // bytes take, the less the rest of a prediction counts, and the hierarchy gains more than predicted on slow links.
   if (exact && !choice.hierarchical && choice.has_advantage && parameters_.has_job_link() &&
-      choice.hierarchical_s <= library_s)
+      choice.hierarchical_s <= choice.library_s)
     choice.hierarchical =
         hierarchical_cost(shape, parameters_.link).seconds <= library_cost(shape, parameters_.link).seconds * gain;
-  choice.tested = !choice.hierarchical && tested.pays;
   return choice;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// CollectiveChooser: decides whether a collective goes through the hierarchy or is left to the MPI library; and whether
-// a blocking collective that is left to the library runs in its nonblocking form, polled with MPI_Test until it
-// completes.
+// CollectiveChooser: decides whether a collective goes through the hierarchy or is left to the MPI library.
 //
 // All members of a communicator must make the same decision, or the job hangs. So a decision depends only on its
 // arguments and on a CollectiveParameters that rank 0 makes and sends to all members once, when the communicator is
@@ -28,19 +26,15 @@ struct CollectiveCorrections {
   std::int32_t nodes = 0, ranks = 0, max_ranks_per_node = 0, ring_entries = 0;
   CollectiveTable<float> hierarchical{};
   CollectiveTable<float> library{};
-  /// Measured time of the library's nonblocking form, polled until it completes, over the predicted time of the
-  /// blocking form; 0 if not measured.
-  BlockingTable<float> tested{};
-  std::array<std::uint16_t, collective_count> tested_pays{};  ///< bit i: at size i the nonblocking form was faster
-  /// Bit i: at size i the hierarchy was not faster than the faster of the library's forms; by collective and form (0
-  /// nonblocking, 1 blocking).
-  std::array<std::array<std::uint8_t, 2>, collective_count> hierarchy_loses{};
+  /// Bit i: at size i the hierarchy was not faster than the library; by collective and form (0 nonblocking, 1
+  /// blocking).
+  std::array<std::array<std::uint32_t, 2>, collective_count> hierarchy_loses{};
 };
 
 /// All data that a decision depends on besides the shape. Trivially copyable: it is sent as bytes, between ranks of one
 /// byte order and one build of the library, which intact() checks.
 struct CollectiveParameters {
-  static constexpr std::uint32_t current_version = 4;
+  static constexpr std::uint32_t current_version = 5;
   std::uint32_t magic = 0;
   std::uint32_t version = 0;
   LinkCosts link{};
@@ -77,23 +71,20 @@ struct CollectiveChoice {
   /// The hierarchy saves bytes on the link or overlaps sums, or was measured with such ranks. Otherwise a prediction
   /// does not decide for it. False on one node and with CollectiveMode::library.
   bool has_advantage = false;
-  bool tested = false;  ///< if not hierarchical: run a blocking call in the library's nonblocking form, polled until it
-                        ///< completes
   double hierarchical_s = 0, library_s = 0;  ///< predicted seconds
-  double tested_s = 0;                       ///< 0: no measurement applies
   std::int64_t chunk_bytes = 0;              ///< of each rank's slice, with the hierarchy
   int in_flight = 0;                         ///< concurrent sends of a rank
 };
 
-/// Immutable; 4 KiB.
+/// Immutable; 3.4 KiB.
 class CollectiveChooser {
  public:
   /// If `parameters` are not intact(), everything is left to the library.
   explicit CollectiveChooser(const CollectiveParameters& parameters) noexcept
       : parameters_(parameters), usable_(parameters.intact()) {}
   /// Pure: the same on every member. No allocation, no lock; under 1 us. Never hierarchical on one node. `exact`: the
-  /// hierarchy and both forms of the library give bitwise equal results. Otherwise the choice depends only on the
-  /// profile, so that a job gives the same bits in every run, and is never `tested`.
+  /// hierarchy and the library give bitwise equal results. Otherwise the choice depends only on the profile, so that a
+  /// job gives the same bits in every run.
   CollectiveChoice choose(const CollectiveShape& shape, bool exact = true) const noexcept;
 
  private:

@@ -15,9 +15,6 @@ void merge_points(CollectiveSetting& into, const CollectiveSetting& newer) {
         if (std::isnan(newer.library[what][form][size])) continue;
         for (auto table : {&CollectiveSetting::hierarchical, &CollectiveSetting::library, &CollectiveSetting::noise})
           (into.*table)[what][form][size] = (newer.*table)[what][form][size];
-        if (form == 0) continue;
-        for (auto table : {&CollectiveSetting::tested, &CollectiveSetting::tested_noise})
-          (into.*table)[what][size] = (newer.*table)[what][size];
       }
 }
 

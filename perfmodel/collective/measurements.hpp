@@ -34,9 +34,6 @@ inline constexpr std::int64_t min_piece_bytes = 4096, max_piece_bytes = 4 << 20;
 /// One value for each collective, form (0 nonblocking, 1 blocking) and size.
 template <class Value>
 using CollectiveTable = std::array<std::array<std::array<Value, collective_sizes>, 2>, collective_count>;
-/// One value for each collective and size, for blocking calls only.
-template <class Value>
-using BlockingTable = std::array<std::array<Value, collective_sizes>, collective_count>;
 
 /// The measurements of one communicator.
 struct CollectiveSetting {
@@ -45,8 +42,6 @@ struct CollectiveSetting {
     for (auto& collective : hierarchical)
       for (auto& form : collective) form.fill(unmeasured);
     library = noise = hierarchical;
-    for (auto& collective : tested) collective.fill(unmeasured);
-    tested_noise = tested;
   }
   /// The shape of a point.
   CollectiveShape shape(Collective what, bool blocking, int size) const noexcept {
@@ -67,11 +62,7 @@ struct CollectiveSetting {
       ring_entries = 1;                 ///< as in CollectiveShape
   CollectiveTable<float> hierarchical;  ///< seconds, NaN: not measured
   CollectiveTable<float> library;
-  CollectiveTable<float>
-      noise;  ///< relative error of the ratio of hierarchical to the smaller of library and tested; NaN: unknown
-  BlockingTable<float>
-      tested;  ///< seconds of the library's nonblocking form, polled until it completes, in place of its blocking form
-  BlockingTable<float> tested_noise;  ///< relative error of tested / library; NaN: unknown
+  CollectiveTable<float> noise;  ///< relative error of the ratio of hierarchical to library; NaN: unknown
 };
 
 struct CollectiveMeasurements {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "perfmodel/collective/test_values.hpp"
+#include "perfmodel/profile/collective_json.hpp"
 #include "perfmodel/profile/profile.hpp"
 
 namespace bestride::inline perfmodel {
@@ -16,27 +17,17 @@ namespace {
 
 TEST(CollectiveMeasurements, NewerPointReplacesTheNoise) {
   CollectiveMeasurements measured = measured_as(1, 1);
+  const float before = measured.settings[0].hierarchical[0][1][4];
   measured.settings[0].noise[0][1].fill(0.5f);
   CollectiveMeasurements newer = measured_as(2, 1);
   newer.settings[0].noise[0][1][2] = 0.01f;
   newer.settings[0].library[0][1][4] = newer.settings[0].hierarchical[0][1][4] = CollectiveSetting::unmeasured;
   measured.merge(newer);
   EXPECT_EQ(measured.settings[0].noise[0][1][2], 0.01f);
+  EXPECT_EQ(measured.settings[0].hierarchical[0][1][2], newer.settings[0].hierarchical[0][1][2]);
+  EXPECT_EQ(measured.settings[0].hierarchical[0][1][4], before) << "not measured again";
   EXPECT_EQ(measured.settings[0].noise[0][1][4], 0.5f) << "not measured again";
   EXPECT_TRUE(std::isnan(measured.settings[0].noise[0][1][6])) << "measured again without noise";
-}
-
-TEST(CollectiveMeasurements, AllFormsOfAPointAreFromOneRun) {
-  CollectiveMeasurements measured = three_ways(1, 2, 0.01f, 2, 2, 200), newer = three_ways(1, 4, 0.02f, 2, 2, 200);
-  newer.settings[0].library[1][1][3] = CollectiveSetting::unmeasured;
-  newer.settings[0].tested[1][4] = newer.settings[0].tested_noise[1][4] = CollectiveSetting::unmeasured;
-  const CollectiveSetting before = measured.settings[0];
-  measured.merge(newer);
-  const CollectiveSetting& after = measured.settings[0];
-  EXPECT_EQ(after.tested[1][2], newer.settings[0].tested[1][2]);
-  EXPECT_EQ(after.tested_noise[1][2], 0.02f);
-  EXPECT_EQ(after.tested[1][3], before.tested[1][3]) << "not measured again";
-  EXPECT_TRUE(std::isnan(after.tested[1][4])) << "measured again in two forms";
 }
 
 TEST(CollectiveMeasurements, KeepsTheNewestSettings) {
@@ -84,8 +75,6 @@ TEST_F(CollectivesInAProfile, RoundTrip) {
   before.link.wire_byte_s = 41.8e-9;
   before.link.piece_bytes = 32 * KiB;
   before.settings[0].noise[static_cast<std::size_t>(reduce_scatter)][1][2] = 0.0312f;
-  before.settings[0].tested[static_cast<std::size_t>(reduce_scatter)][2] = 0.00123f;
-  before.settings[0].tested_noise[static_cast<std::size_t>(reduce_scatter)][2] = 0.0456f;
   ASSERT_TRUE(MachineProfile::from(Measurements(), {}, {}, before).save(path_));
   const auto profile = MachineProfile::load(path_);
   ASSERT_TRUE(profile) << profile.error().text;
@@ -99,10 +88,6 @@ TEST_F(CollectivesInAProfile, RoundTrip) {
   const auto what = static_cast<std::size_t>(reduce_scatter);
   EXPECT_NEAR(after.settings[0].noise[what][1][2], 0.0312, 1e-6);
   EXPECT_TRUE(std::isnan(after.settings[0].noise[what][1][4]));
-  EXPECT_NEAR(after.settings[0].tested[what][2], 0.00123, 1e-7);
-  EXPECT_NEAR(after.settings[0].tested_noise[what][2], 0.0456, 1e-6);
-  EXPECT_TRUE(std::isnan(after.settings[0].tested[what][4]));
-  EXPECT_TRUE(std::isnan(after.settings[0].tested_noise[what][4]));
   for (std::size_t size = 0; size < collective_sizes; ++size) {
     EXPECT_TRUE(std::isnan(after.settings[0].library[what][0][size]));
     if (size % 2)
@@ -112,6 +97,17 @@ TEST_F(CollectivesInAProfile, RoundTrip) {
   }
   ASSERT_TRUE(MachineProfile::from(Measurements(), {}, {}, after).save(path_ + "2"));
   EXPECT_EQ(std::filesystem::file_size(path_), std::filesystem::file_size(path_ + "2"));
+}
+
+/// Files of older versions have keys for a form of the library that is no longer measured.
+TEST(CollectivesSection, UnknownKeyOfACurveIsIgnored) {
+  Json section = json_of(measured_as(2, 3));
+  Json& curve = section["settings"][0]["curves"][0];
+  curve["library_nonblocking_ns"] = curve["library_ns"];
+  curve["library_nonblocking_noise"] = curve["noise"];
+  CollectiveMeasurements measured;
+  EXPECT_EQ(read_collectives(section, &measured), "");
+  EXPECT_EQ(json_of(measured), json_of(measured_as(2, 3)));
 }
 
 TEST_F(CollectivesInAProfile, InvalidSectionIsRejected) {
@@ -137,12 +133,6 @@ TEST_F(CollectivesInAProfile, InvalidSectionIsRejected) {
   expect_one_line(refusal(bad), "bad entry");
   bad = measured_as(1, 1);
   bad.settings[0].noise[0][1][2] = -1;
-  expect_one_line(refusal(bad), "bad entry");
-  bad = three_ways(1, 1, 0.01f, 2, 2, 200);
-  bad.settings[0].tested[0][2] = 1e9f;
-  expect_one_line(refusal(bad), "bad entry");
-  bad = three_ways(1, 1, 0.01f, 2, 2, 200);
-  bad.settings[0].tested_noise[0][2] = -1;
   expect_one_line(refusal(bad), "bad entry");
   bad = measured_as(1, 1);
   bad.settings.resize(4, bad.settings[0]);

@@ -46,34 +46,20 @@ inline CollectiveMeasurements measured_as(double hierarchical, double library, i
   return measured;
 }
 
-/// A setting in which every point of the library took three times its predicted time, and the hierarchy was faster by
-/// the factor `faster`.
-inline CollectiveSetting everywhere_faster(double faster, float noise, int nodes, int per_node, const LinkCosts& link) {
-  CollectiveSetting setting;
+/// On Ethernet of `mbit` Mbit/s, a setting in which every blocking point of the library took three times its predicted
+/// time, and the hierarchy was faster by the factor `faster`.
+inline CollectiveMeasurements everywhere_faster(double faster, float noise, int nodes, int per_node, double mbit) {
+  CollectiveMeasurements measured;
+  measured.link = ethernet(mbit);
+  CollectiveSetting& setting = measured.settings.emplace_back();
   setting.nodes = nodes, setting.ranks = nodes * per_node, setting.max_ranks_per_node = per_node;
   for (Collective what : all_collectives)
     for (int size = 0; size < collective_sizes; ++size) {
       const auto row = static_cast<std::size_t>(what), at = static_cast<std::size_t>(size);
-      const double library = 3 * library_cost(setting.shape(what, true, size), link).seconds;
+      const double library = 3 * library_cost(setting.shape(what, true, size), measured.link).seconds;
       setting.library[row][1][at] = static_cast<float>(library);
       setting.hierarchical[row][1][at] = static_cast<float>(library / faster);
       setting.noise[row][1][at] = noise;
-    }
-  return setting;
-}
-
-/// A setting in which the library's nonblocking form was measured, too, at every size, and was faster than its blocking
-/// form by the factor `tested_faster`.
-inline CollectiveMeasurements three_ways(double hierarchy_faster, double tested_faster, float noise, int nodes,
-                                         int per_node, double mbit) {
-  CollectiveMeasurements measured;
-  measured.link = ethernet(mbit);
-  measured.settings.push_back(everywhere_faster(hierarchy_faster, noise, nodes, per_node, measured.link));
-  CollectiveSetting& setting = measured.settings[0];
-  for (std::size_t row = 0; row < collective_count; ++row)
-    for (std::size_t at = 0; at < collective_sizes; ++at) {
-      setting.tested[row][at] = static_cast<float>(static_cast<double>(setting.library[row][1][at]) / tested_faster);
-      setting.tested_noise[row][at] = noise;
     }
   return measured;
 }

@@ -9,8 +9,6 @@ namespace {
 /// The version of this section. A file with another version of it is refused.
 constexpr int collectives_version = 1;
 constexpr int max_ranks = 1 << 24;
-/// For blocking curves; older files lack them.
-constexpr const char *tested_key = "library_nonblocking_ns", *tested_noise_key = "library_nonblocking_noise";
 
 /// Relative errors, not times; older files lack them.
 Json noises_of(const std::array<float, collective_sizes>& values) {
@@ -19,10 +17,10 @@ Json noises_of(const std::array<float, collective_sizes>& values) {
     row.push_back(std::isnan(value) ? Json(nullptr) : Json(std::round(static_cast<double>(value) * 1e4) / 1e4));
   return row;
 }
-bool read_noises(const Json& curve, const char* key, std::array<float, collective_sizes>* values) {
+bool read_noises(const Json& curve, std::array<float, collective_sizes>* values) {
   values->fill(CollectiveSetting::unmeasured);
-  if (!curve.contains(key)) return true;
-  const Json& row = curve.at(key);
+  if (!curve.contains("noise")) return true;
+  const Json& row = curve.at("noise");
   if (!row.is_array() || row.size() != values->size()) return false;
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (row[i].is_null()) continue;
@@ -59,11 +57,7 @@ bool read_setting(const Json& entry, CollectiveSetting* setting) {
     const bool blocking = curve.at("blocking").get<bool>();
     if (!read_numbers(curve.at("hierarchical_ns"), &setting->hierarchical[static_cast<std::size_t>(what)][blocking]) ||
         !read_numbers(curve.at("library_ns"), &setting->library[static_cast<std::size_t>(what)][blocking]) ||
-        !read_noises(curve, "noise", &setting->noise[static_cast<std::size_t>(what)][blocking]))
-      return false;
-    if (blocking && curve.contains(tested_key) &&
-        (!read_numbers(curve.at(tested_key), &setting->tested[static_cast<std::size_t>(what)]) ||
-         !read_noises(curve, tested_noise_key, &setting->tested_noise[static_cast<std::size_t>(what)])))
+        !read_noises(curve, &setting->noise[static_cast<std::size_t>(what)][blocking]))
       return false;
   }
   return true;
@@ -80,16 +74,12 @@ Json json_of(const CollectiveMeasurements& measured) {
     Json curves = Json::array();
     for (std::size_t what = 0; what < collective_count; ++what)
       for (std::size_t form = 0; form < 2; ++form)
-        if (any(setting.library[what][form])) {
+        if (any(setting.library[what][form]))
           curves.push_back({{"collective", name(static_cast<Collective>(what))},
                             {"blocking", form == 1},
                             {"hierarchical_ns", numbers_of(setting.hierarchical[what][form])},
                             {"library_ns", numbers_of(setting.library[what][form])},
                             {"noise", noises_of(setting.noise[what][form])}});
-          if (form == 0 || !any(setting.tested[what])) continue;
-          curves.back()[tested_key] = numbers_of(setting.tested[what]);
-          curves.back()[tested_noise_key] = noises_of(setting.tested_noise[what]);
-        }
     section["settings"].push_back({{"nodes", setting.nodes},
                                    {"ranks", setting.ranks},
                                    {"most_on_a_node", setting.max_ranks_per_node},

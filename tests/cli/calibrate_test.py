@@ -181,10 +181,9 @@ class CalibrateTest(unittest.TestCase):
         for setting in collectives["settings"]:
             for curve in setting["curves"]:
                 measured = lambda row: [number is not None for number in row]
-                self.assertEqual("library_nonblocking_ns" in curve, curve["blocking"])
-                if curve["blocking"]:
-                    self.assertEqual(measured(curve["library_nonblocking_ns"]), measured(curve["library_ns"]))
-                    self.assertEqual(measured(curve["library_nonblocking_noise"]), measured(curve["library_ns"]))
+                self.assertEqual(set(curve), {"collective", "blocking", "hierarchical_ns", "library_ns", "noise"})
+                for row in ("hierarchical_ns", "noise"):
+                    self.assertEqual(measured(curve[row]), measured(curve["library_ns"]))
         if "left out for time" in first.stdout:
             second = self.calibrate("--quick", "--budget", "2", "--only", "collectives", **hosts)
             self.assertIn("were known", second.stdout)

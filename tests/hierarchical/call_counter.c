@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded after the library under test: counts the collectives that reach the MPI library, and how many of these are
- * nonblocking. */
+/* Preloaded after the library under test: counts the collectives that reach the MPI library. */
 #include <mpi.h>
 #include <stdatomic.h>
 
-atomic_int hierarchical_call_counter_calls, hierarchical_call_counter_nonblocking;
+atomic_int hierarchical_call_counter_calls;
 
 #define LIST(...) __VA_ARGS__
-#define ONE(Name, nonblocking, parameters, arguments)     \
-  int MPI_##Name(LIST parameters) {                       \
-    ++hierarchical_call_counter_calls;                    \
-    hierarchical_call_counter_nonblocking += nonblocking; \
-    return PMPI_##Name(LIST arguments);                   \
+#define ONE(Name, parameters, arguments) \
+  int MPI_##Name(LIST parameters) {      \
+    ++hierarchical_call_counter_calls;   \
+    return PMPI_##Name(LIST arguments);  \
   }
-#define FORMS(Name, Iname, c, parameters, arguments)                                                         \
-  ONE(Name##c, 0, (LIST parameters, MPI_Comm comm), (LIST arguments, comm))                                  \
-  ONE(Iname##c, 1, (LIST parameters, MPI_Comm comm, MPI_Request * request), (LIST arguments, comm, request)) \
-  ONE(Name##_init##c, 0, (LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request * request),             \
+#define FORMS(Name, Iname, c, parameters, arguments)                                                      \
+  ONE(Name##c, (LIST parameters, MPI_Comm comm), (LIST arguments, comm))                                  \
+  ONE(Iname##c, (LIST parameters, MPI_Comm comm, MPI_Request * request), (LIST arguments, comm, request)) \
+  ONE(Name##_init##c, (LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request * request),             \
       (LIST arguments, comm, info, request))
 /* `parameters`: a macro whose arguments are the types of counts and displacements. */
 #define BOTH(Name, Iname, parameters, arguments)          \

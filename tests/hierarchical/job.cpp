@@ -122,11 +122,6 @@ int calls_seen_by_library() {
   return counter;
 }
 
-int nonblocking_calls_seen_by_library() {
-  static const auto& counter = call_counter("hierarchical_call_counter_nonblocking");
-  return counter;
-}
-
 long long mapped_bytes() {
   long long sum = 0;
   std::ifstream maps("/proc/self/maps");

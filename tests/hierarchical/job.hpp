@@ -24,8 +24,6 @@ Expectation expectation();
 /// The number of collectives that reached the MPI library by their MPI_ names. call_counter.c counts them; without it
 /// the program aborts, because a test cannot check its expectation.
 int calls_seen_by_library();
-/// The number of nonblocking collectives among them.
-int nonblocking_calls_seen_by_library();
 
 /// The MPI library's own function, which nothing intercepts. `name`: its PMPI_ name. Aborts if there is none.
 void* library_function(const char* name);

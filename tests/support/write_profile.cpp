@@ -2,7 +2,7 @@
 // write_profile FILE here|elsewhere|another-library [collectives | one-node | near | rails NAMES | GPU [options]]:
 // writes a complete profile of this machine, of another one, or with another MPI library. Only device values are
 // measurements. "options": bulk copies from 1 KiB on, and CUDA graphs, are faster. "collectives": broadcasts on 2 x 2
-// ranks, with a nonblocking form that is three times as fast as the blocking one. "one-node": with 2 ranks on one node,
+// ranks, of which the hierarchy takes three times as long. "one-node": with 2 ranks on one node,
 // all collectives but barriers and those with neighbors are faster through shared memory from 64 B to 4 KiB, and
 // slower at other sizes. "rails": local ranks use these NICs. "near": between ranks that share a cache, an equivalent
 // datatype takes a third of the time of contiguous messages of 16 KiB and more.
@@ -28,8 +28,6 @@ int main(int argc, char** argv) {
     constexpr auto what = static_cast<std::size_t>(bestride::Collective::broadcast);
     setting.library[what][1].fill(3e-3f);
     setting.hierarchical[what][1].fill(9e-3f);
-    setting.tested[what].fill(1e-3f);
-    setting.tested_noise[what].fill(0.01f);
   } else if (near) {
     using enum bestride::CallClass;
     for (const auto call_class : {send_cache, exchange_cache})

@@ -23,8 +23,8 @@ constexpr double steady = 0.02;  ///< no more samples are needed if the noise of
 constexpr double patience = 4;   ///< multiple of the limit if the noise stays above it
 constexpr double rest = 20e-3;   ///< idle time of the link before each sample, in seconds
 
-/// `tested`: the library's nonblocking form in place of a blocking call.
-enum class Variant { mpi, pmpi, tested };
+enum class Variant { mpi, pmpi };
+constexpr int variants = 2;
 
 /// One call on `count` integers for each rank (vectors that are divided) or in total (others). Integers, so that any
 /// order of additions gives the same result.
@@ -38,7 +38,7 @@ struct Call {
 
   void operator()(Variant variant) const {
     const bool library = variant != Variant::mpi;
-    if (blocking && variant != Variant::tested) return now(library);
+    if (blocking) return now(library);
     MPI_Request request;
     later(library, &request);
     test_in_turns(variant == Variant::mpi ? MPI_Test : PMPI_Test, &request);
@@ -136,7 +136,6 @@ VariantTimes CollectiveMeasurer::measure(const CollectivePoint& point, double li
   buffers_->from.resize(std::max(buffers_->from.size(), buffer_elements), 1);
   buffers_->to.resize(std::max(buffers_->to.size(), buffer_elements), 1);
   const Call call{point.what, point.blocking, buffers_->from.data(), buffers_->to.data(), whole, part};
-  const int variants = point.blocking ? 3 : 2;
   // The first call of each kind creates connections and windows; for long calls this is negligible. All ranks have the
   // same times, so all make the same plan.
   double seconds = 0;
@@ -145,22 +144,19 @@ VariantTimes CollectiveMeasurer::measure(const CollectivePoint& point, double li
     for (int variant = 0; variant < variants; ++variant) seconds += time_once(call, Variant{variant}, 1);
   }
   const int turns = static_cast<int>(std::clamp(variants * shortest_sample / seconds, 1.0, double{max_turns}));
-  std::array<std::vector<double>, 3> times;
+  std::array<std::vector<double>, variants> times;
   VariantTimes result;
   double spent = 0;
   for (int round = 1; round <= enough_rounds; ++round) {
-    // Each call affects the next, so the order changes from round to round: every variant comes first in turn, and any
-    // two variants occur in both orders.
+    // Each call affects the next, so the order changes from round to round.
     for (int place = 0; place < variants; ++place) {
-      const int variant = (round + (round % 2 ? place : variants - place)) % variants;
+      const int variant = (round + place) % variants;
       times[static_cast<std::size_t>(variant)].push_back(time_once(call, Variant{variant}, turns));
       spent += times[static_cast<std::size_t>(variant)].back() * turns + rest;
     }
-    result = compare_variants(times[0], times[1], times[2]);
+    result = compare_variants(times[0], times[1]);
     if (round < min_rounds) continue;
-    if (spent >= patience * limit ||
-        (std::max(result.noise, result.tested_noise) <= steady && (round >= more_rounds || spent >= limit)))
-      break;
+    if (spent >= patience * limit || (result.noise <= steady && (round >= more_rounds || spent >= limit))) break;
   }
   return result;
 }

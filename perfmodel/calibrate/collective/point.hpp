@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Measures the variants of one collective: by its MPI_ name, which a preload library may intercept; by the library's
-// own PMPI_ name; and, if it is blocking, in the library's nonblocking form, polled until it completes.
+// Measures the variants of one collective: by its MPI_ name, which a preload library may intercept, and by the
+// library's own PMPI_ name.
 #include <memory>
 
 #include "perfmodel/calibrate/collective/plan.hpp"
@@ -15,10 +15,10 @@ class CollectiveMeasurer {
   ~CollectiveMeasurer();
   CollectiveMeasurer(const CollectiveMeasurer&) = delete;
   /// Times of the slowest rank. Collective over MPI_COMM_WORLD; all ranks get the same result. `limit`: approximate
-  /// duration in seconds; up to four times as long if the ratios between the variants are not stable by then; at least
+  /// duration in seconds; up to four times as long if the ratio of the variants is not stable by then; at least
   /// three rounds. The link is idle for 20 ms before each call: a traffic shaper or a queue lets single short calls
-  /// through at once; without the pause each variant is delayed by the one before it, and all seem equally fast. Throws
-  /// std::bad_alloc.
+  /// through at once; without the pause each variant is delayed by the one before it, and both seem equally fast.
+  /// Throws std::bad_alloc.
   VariantTimes measure(const CollectivePoint& point, double limit);
 
  private:

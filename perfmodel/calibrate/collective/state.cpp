@@ -37,20 +37,16 @@ bool apply_piece(std::istream& in, LinkCosts* link) {
 bool apply_point(std::istream& in, CollectiveSetting* setting) {
   static const std::vector<CollectivePoint> plan = make_collective_plan(false);
   std::string id;
-  double hierarchical = 0, library = 0, noise = 0, tested = 0, tested_noise = 0;
+  double hierarchical = 0, library = 0, noise = 0;
   if (!(in >> id >> hierarchical >> library >> noise) || !(hierarchical > 0) || !(library > 0) || !(noise >= 0))
     return false;
   const auto point =
       std::find_if(plan.begin(), plan.end(), [&](const CollectivePoint& each) { return each.id() == id; });
   if (point == plan.end()) return false;
-  if (point->blocking && (!(in >> tested >> tested_noise) || !(tested > 0) || !(tested_noise >= 0))) return false;
   const auto collective = static_cast<std::size_t>(point->what), size = static_cast<std::size_t>(point->size);
   setting->hierarchical[collective][point->blocking][size] = static_cast<float>(hierarchical * 1e-9);
   setting->library[collective][point->blocking][size] = static_cast<float>(library * 1e-9);
   setting->noise[collective][point->blocking][size] = static_cast<float>(noise);
-  if (!point->blocking) return true;
-  setting->tested[collective][size] = static_cast<float>(tested * 1e-9);
-  setting->tested_noise[collective][size] = static_cast<float>(tested_noise);
   return true;
 }
 
@@ -106,11 +102,7 @@ void write_piece(StateWriter& state, std::int64_t bytes) {
 
 void write_point(StateWriter& state, const CollectivePoint& point, const VariantTimes& times) {
   const std::string id = point.id();
-  if (point.blocking)
-    state.record("point %s %.6g %.6g %.3g %.6g %.3g", id.c_str(), times.mpi * 1e9, times.pmpi * 1e9, times.noise,
-                 times.tested * 1e9, times.tested_noise);
-  else
-    state.record("point %s %.6g %.6g %.3g", id.c_str(), times.mpi * 1e9, times.pmpi * 1e9, times.noise);
+  state.record("point %s %.6g %.6g %.3g", id.c_str(), times.mpi * 1e9, times.pmpi * 1e9, times.noise);
   state.done(id);
 }
 

@@ -5,7 +5,7 @@
 //   collectives <nodes> <ranks> <most on a node> <least on a node> <ring entries> <configuration>   the subject
 //   link <field> <ns>
 //   piece <bytes>
-//   point <point id> <hierarchical ns> <library ns> <noise> [<library's nonblocking form ns> <noise>]   [if blocking]
+//   point <point id> <hierarchical ns> <library ns> <noise>
 #include <set>
 #include <string>
 

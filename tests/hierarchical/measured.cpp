@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking collectives use the nonblocking form of the MPI library if the profile says that it is faster
-// (forms_profile.cpp): on all ranks or on none, with the results and errors of the blocking form. With
-// TEST_EXPECT=library no collective uses the hierarchy or the nonblocking form.
+// Blocking collectives go through the hierarchy if the profile says that it is faster (measured_profile.cpp), and are
+// left to the MPI library if it says that the library is: on all ranks alike, with the library's results and errors.
+// TEST_EXPECT=library: all are left to the library; either: another profile may be in effect.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,21 +33,25 @@ bool reduces(What what) { return what >= What::reduce_scatter; }
 /// Whether each rank has a block of the vector.
 bool has_blocks(What what) { return what != What::broadcast && what != What::allreduce && what != What::reduce; }
 
-enum class Went { as_called, nonblocking, hierarchical };
-const char* name(Went went) {
-  return went == Went::as_called     ? "as it was called"
-         : went == Went::nonblocking ? "in the nonblocking form"
-                                     : "through the hierarchy";
+bool gathers_to_all(What what) { return what == What::allgather || what == What::allgatherv; }
+
+enum class Went { to_library, through_hierarchy };
+const char* name(Went went) { return went == Went::to_library ? "to the library" : "through the hierarchy"; }
+
+bool profile_decides() {
+  const char* const expect = std::getenv("TEST_EXPECT");
+  return !expect || std::strcmp(expect, "measured") == 0;
 }
-
-bool none_taken() { return expectation() == Expectation::library; }
-
-/// How one blocking call was carried out.
-Went way_of(const std::function<void()>& call) {
-  const int calls = calls_seen_by_library(), nonblocking = nonblocking_calls_seen_by_library();
-  call();
-  if (calls_seen_by_library() == calls) return Went::hierarchical;
-  return nonblocking_calls_seen_by_library() == nonblocking ? Went::as_called : Went::nonblocking;
+/// The way of a call of a measured size and shape; no value: either.
+std::optional<Went> way_of(What what) {
+  if (expectation() == Expectation::library) return Went::to_library;
+  if (!profile_decides()) return std::nullopt;
+  return what == What::allgather ? Went::through_hierarchy : Went::to_library;
+}
+/// The way of other calls: predictions, which measured points correct.
+std::optional<Went> predicted_way_of(What what) {
+  if (profile_decides() && gathers_to_all(what)) return std::nullopt;
+  return way_of(what);
 }
 
 struct Case {
@@ -73,8 +78,8 @@ MPI_Datatype pairs() {
   return made;
 }
 
-/// Makes the call and the MPI library's blocking call, and checks that all buffers are equal.
-void check(const Case& given, Went expected) {
+/// Makes the call and the MPI library's own, and checks that all buffers are equal.
+void check(const Case& given, std::optional<Went> expected) {
   int rank, ranks;
   MPI_Comm_rank(given.comm, &rank);
   MPI_Comm_size(given.comm, &ranks);
@@ -112,14 +117,15 @@ void check(const Case& given, Went expected) {
     }
     CHECK_EQUAL(MPI_SUCCESS, complete(given.what, {Wait::in_call, given.large, library}, a));
   };
-  const Went went = way_of([&] { call(false, in); });
+  const int calls = calls_seen_by_library();
+  call(false, in);
+  const Went went = calls_seen_by_library() == calls ? Went::through_hierarchy : Went::to_library;
   const std::string text = std::string(bestride::test::name(given.what)) + (given.large ? "_c, " : ", ") +
                            std::to_string(given.bytes) + " bytes, root " + std::to_string(given.root) +
                            (given.in_place ? ", in place" : "") +
                            (given.derived < 0 ? "" : ", a derived type on rank " + std::to_string(given.derived));
-  if (none_taken() ? went == Went::nonblocking : went != expected)
-    fail_check(__FILE__, __LINE__,
-               text + ": went " + name(went) + (none_taken() ? "" : std::string(", not ") + name(expected)));
+  if (went != expected.value_or(went))
+    fail_check(__FILE__, __LINE__, text + ": went " + name(went) + ", not " + name(*expected));
   if (out != sent && given.what != What::broadcast) fail_check(__FILE__, __LINE__, text + ": the send buffer differs");
   std::vector<int> theirs = before;
   call(true, theirs);
@@ -128,7 +134,7 @@ void check(const Case& given, Went expected) {
     in.resize(static_cast<std::size_t>(block));
     theirs.resize(in.size());
   }
-  if (in != theirs) fail_check(__FILE__, __LINE__, text + ": the receive buffer differs from the blocking form's");
+  if (in != theirs) fail_check(__FILE__, __LINE__, text + ": the receive buffer differs from the library's");
 }
 
 /// The number of calls of the error handler.
@@ -144,9 +150,9 @@ MPI_CASE(every_call_and_its_bytes) {
         for (const bool in_place : {false, true}) {
           if (in_place && (what == What::broadcast || what == What::alltoall)) continue;
           // MPICH 4.0.2 crashes in some long blocking in-place reductions.
-          if (in_place && what == What::reduce && none_taken()) continue;
+          if (in_place && what == What::reduce) continue;
           check({.what = what, .bytes = bytes, .root = root, .large = bytes == 4 * KiB, .in_place = in_place},
-                Went::nonblocking);
+                way_of(what));
         }
 }
 
@@ -154,22 +160,15 @@ MPI_CASE(one_rank_has_a_derived_type) {
   for (const What what : measured)
     for (int derived = 0; derived < world_size() && !reduces(what); ++derived)
       for (const int root : {0, world_size() - 1})
-        check({.what = what, .root = root, .derived = derived}, Went::nonblocking);
+        check({.what = what, .root = root, .derived = derived}, way_of(what));
 }
 
 MPI_CASE(operations) {
-  const char* const variable = std::getenv("BESTRIDE_REASSOCIATE");
-  const bool reassociated = variable && std::strcmp(variable, "1") == 0;
   for (const What what : measured) {
     if (!reduces(what)) continue;
-    for (const MPI_Op op : {MPI_MAX, MPI_BXOR, MPI_LAND}) check({.what = what, .op = op}, Went::nonblocking);
-    // The order counts if there are NaN or zeros of both signs. Only the members of an allreduce all see whether it
-    // has.
-    check({.what = what, .type = MPI_FLOAT, .op = MPI_MIN},
-          what == What::allreduce || reassociated ? Went::nonblocking : Went::as_called);
-    // The result depends on the order of the additions.
-    check({.what = what, .type = MPI_FLOAT}, Went::as_called);
-    check({.what = what, .type = MPI_FLOAT, .op = MPI_PROD}, Went::as_called);
+    for (const MPI_Op op : {MPI_MAX, MPI_BXOR, MPI_LAND}) check({.what = what, .op = op}, way_of(what));
+    for (const MPI_Op op : {MPI_MIN, MPI_SUM, MPI_PROD})
+      check({.what = what, .type = MPI_FLOAT, .op = op}, way_of(what));
     MPI_Op own;
     MPI_Op_create(
         [](void* from, void* to, int* count, MPI_Datatype*) {
@@ -177,17 +176,17 @@ MPI_CASE(operations) {
                          static_cast<int*>(to), std::bit_or());
         },
         1, &own);
-    check({.what = what, .op = own}, Went::as_called);
+    check({.what = what, .op = own}, way_of(what));
     MPI_Op_free(&own);
   }
 }
 
 MPI_CASE(sizes_that_were_not_measured) {
   for (const What what : {What::allgatherv, What::gatherv, What::scatterv, What::alltoallv})
-    check({.what = what}, Went::as_called);
+    check({.what = what}, predicted_way_of(what));
   for (const What what : measured) {
-    check({.what = what, .bytes = KiB}, Went::as_called);
-    check({.what = what, .bytes = 4096 * KiB}, Went::as_called);
+    check({.what = what, .bytes = KiB}, predicted_way_of(what));
+    check({.what = what, .bytes = 4096 * KiB}, predicted_way_of(what));
   }
   // Communicators of other shapes: the even and the odd ranks, and all ranks but the last.
   const int rank = world_rank(), ranks = world_size();
@@ -196,7 +195,7 @@ MPI_CASE(sizes_that_were_not_measured) {
     MPI_Comm comm;
     MPI_Comm_split(MPI_COMM_WORLD, whole || rank < ranks - 1 ? 0 : MPI_UNDEFINED, whole ? rank % 2 : 0, &comm);
     if (comm == MPI_COMM_NULL) continue;
-    for (const What what : measured) check({.what = what, .comm = comm}, Went::as_called);
+    for (const What what : measured) check({.what = what, .comm = comm}, predicted_way_of(what));
     MPI_Comm_free(&comm);
   }
 }
@@ -204,11 +203,11 @@ MPI_CASE(sizes_that_were_not_measured) {
 MPI_CASE(other_communicators_of_the_shape) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  for (const What what : measured) check({.what = what, .comm = comm}, Went::nonblocking);
+  for (const What what : measured) check({.what = what, .comm = comm}, way_of(what));
   MPI_Comm_free(&comm);
 }
 
-MPI_CASE(nonblocking_and_persistent_calls_keep_their_form) {
+MPI_CASE(nonblocking_and_persistent_calls) {
   std::vector<int> out(16 * KiB, 1), in(out.size());
   for (const Wait wait : {Wait::nonblocking, Wait::persistent}) {
     Arguments a;
@@ -218,11 +217,9 @@ MPI_CASE(nonblocking_and_persistent_calls_keep_their_form) {
     a.in_type = MPI_INT;
     a.op = MPI_SUM;
     a.comm = MPI_COMM_WORLD;
-    const int calls = calls_seen_by_library(), nonblocking = nonblocking_calls_seen_by_library();
+    const int calls = calls_seen_by_library();
     CHECK_EQUAL(MPI_SUCCESS, complete(What::allreduce, {wait, false, false}, a));
-    if (none_taken()) continue;
-    CHECK_EQUAL(calls + 1, calls_seen_by_library());
-    CHECK_EQUAL(nonblocking + (wait == Wait::nonblocking), nonblocking_calls_seen_by_library());
+    if (way_of(What::allreduce)) CHECK_EQUAL(calls + 1, calls_seen_by_library());
   }
 }
 
@@ -241,9 +238,9 @@ MPI_CASE(while_others_are_pending) {
       MPI_Iallgather(given.data(), count, MPI_INT, all[i].data(), count, MPI_INT, i ? other : MPI_COMM_WORLD,
                      &requests[i]);
     }
-    if (!none_taken()) CHECK_EQUAL(before, calls_seen_by_library());
+    if (way_of(What::allgather) == Went::through_hierarchy) CHECK_EQUAL(before, calls_seen_by_library());
     if (rank % 2) MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
-    check({.what = What::allreduce}, Went::nonblocking);
+    check({.what = What::allreduce}, way_of(What::allreduce));
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     for (const auto& gathered : all)
       for (int r = 0; r < ranks; ++r) CHECK_EQUAL(r + turn, gathered[static_cast<std::size_t>(r * count + turn)]);
@@ -251,7 +248,7 @@ MPI_CASE(while_others_are_pending) {
   MPI_Comm_free(&other);
 }
 
-MPI_CASE(errors_as_in_the_blocking_form) {
+MPI_CASE(errors_are_the_library_s) {
   MPI_Errhandler handler;
   MPI_Comm_create_errhandler(handle, &handler);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
@@ -306,7 +303,7 @@ MPI_CASE(errors_as_in_the_blocking_form) {
         fail_check(
             __FILE__, __LINE__,
             text + ": handled " + std::to_string(handled[0]) + " times, the library's " + std::to_string(handled[1]));
-      check({.what = what}, Went::nonblocking);
+      check({.what = what}, way_of(what));
     }
   MPI_Type_free(&uncommitted);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
