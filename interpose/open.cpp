@@ -24,8 +24,6 @@
 
 namespace bestride::inline interpose {
 
-constinit const bestride_preload_services* preload_services = nullptr;
-
 namespace {
 
 /// A list of the functions that the MPI library has.

@@ -54,8 +54,6 @@ class alignas(std::max_align_t) CommEntry {
   ~CommEntry() {
     if (state_.destroy) state_.destroy(state());
   }
-  CommEntry(const CommEntry&) = delete;
-  CommEntry& operator=(const CommEntry&) = delete;
   static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept;
   static void* operator new(std::size_t, void* place) noexcept { return place; }
   static void operator delete(void* entry) noexcept;
