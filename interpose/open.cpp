@@ -14,6 +14,7 @@
 #include "base/variables.hpp"
 #include "interpose/calls/entry.hpp"
 #include "interpose/calls/on_demand_entry.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 #include "interpose/device/on_demand_interception.hpp"
 #include "interpose/lifetime/unwinder.hpp"
 #include "interpose/mpi/fault_injection.hpp"
@@ -22,8 +23,6 @@
 #include "interpose/recording/recording.hpp"
 
 namespace bestride::inline interpose {
-
-constinit const bestride_preload_services* preload_services = nullptr;
 
 namespace {
 
@@ -97,6 +96,7 @@ extern "C" __attribute__((visibility("default"))) const bestride_backend* bestri
     if (inject_failure(FailPoint::start)) throw std::bad_alloc();
     static std::vector<bestride_interception> all = from_start();
     set_on_demand_groups(&on_demand);
+    CommEntry::set_state(collectives_state);
     new (&runtime_storage.runtime) Runtime;
     if (gpu_possible()) intercept_on_demand();
     install_recording();

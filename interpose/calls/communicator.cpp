@@ -66,7 +66,7 @@ struct CommunicatorCompletion final : Completion {
   void complete(bool good, const MPI_Status*) noexcept override {
     if (!good) return;
     runtime().comms.made(*comm);
-    if (CommEntry* entry = runtime().comms.find(*comm)) entry->collectives.hints = hints;
+    if (CommEntry* entry = runtime().comms.find(*comm)) collectives_of(*entry).hints = hints;
   }
   bool wants_status() const noexcept override { return false; }
 

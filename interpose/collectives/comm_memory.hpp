@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "base/not_cancelled.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 #include "interpose/collectives/node_memory.hpp"
 #include "interpose/collectives/one_node_wait.hpp"
-#include "interpose/objects/comm_registry.hpp"
 #include "interpose/objects/window_count.hpp"
 
 namespace bestride::inline interpose {

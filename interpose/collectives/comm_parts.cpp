@@ -28,12 +28,12 @@ constexpr int neighbor_calls_before = 15;
 constexpr std::uint32_t few_communicators = 16;
 
 bool shares_neighbors(const CommEntry& entry) noexcept {
-  return entry.collectives.shares_always || job()->settings.one_node.neighbors;
+  return collectives_of(entry).shares_always || job()->settings.one_node.neighbors;
 }
 
 /// May throw std::bad_alloc.
 const std::shared_ptr<CommMemory>& memory_of(const Job& all, CommEntry& entry) {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   if (!collectives.memory) {
     collectives.memory = CommMemory::make(all, entry);
     collectives.memory->set_record(collectives.record.index + 1);
@@ -68,13 +68,13 @@ void make_queue_on(const Job& all, CommEntry& entry, FoundEdges found) noexcept 
     auto made = std::make_shared<NeighborQueue>(all, memory, entry.world_ranks());
     made->set_edges(std::move(found));
     made->set_tags(memory->tag_pair(all, PartKind::nonblocking_neighbors));
-    entry.collectives.neighbor_queue = std::move(made);
+    collectives_of(entry).neighbor_queue = std::move(made);
   });
 }
 
 /// Looks for the edges, which may wait, unless they are known.
 void make_neighbor_queue_now(MPI_Comm comm, CommEntry& entry) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   const Job* all = job();
   if (!all || collectives.edges_sought) return;
   collectives.edges_sought = true;
@@ -87,7 +87,7 @@ void make_neighbor_queue_now(MPI_Comm comm, CommEntry& entry) noexcept {
 }  // namespace
 
 OneNode* one_node_of_call(CommEntry& entry) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   if (OneNode* const known = collectives.one_node.get()) return known;
   const Job* all = job();
   if (!all || !may_share_memory(entry) || std::exchange(collectives.call_begun, true)) return nullptr;
@@ -104,14 +104,14 @@ OneNode* one_node_of_call(CommEntry& entry) noexcept {
 CommEntry* leaving_neighbor_call(MPI_Comm comm) noexcept {
   CommEntry* const entry = job() ? runtime().comms.find(comm) : nullptr;
   if (!entry || entry->size() < 2 || !may_share_memory(*entry)) return nullptr;
-  const CommCollectives& collectives = entry->collectives;
+  const CommCollectives& collectives = collectives_of(*entry);
   if (collectives.shares_always || collectives.edges_wanted) return nullptr;
   const OneNodeNeighbors* const made = collectives.one_node_neighbors.get();
   return (made ? made->leaves_next() : collectives.neighbor_calls < neighbor_calls_before) ? entry : nullptr;
 }
 
 void count_left_neighbor_call(CommEntry& entry, std::int64_t bytes) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   if (OneNodeNeighbors* const made = collectives.one_node_neighbors.get())
     made->count_left(bytes);
   else
@@ -119,7 +119,7 @@ void count_left_neighbor_call(CommEntry& entry, std::int64_t bytes) noexcept {
 }
 
 OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   if (OneNodeNeighbors* const known = collectives.one_node_neighbors.get()) return known;
   const Job* all = job();
   if (!all || !may_share_memory(entry) || !entry.neighbors().known || !shares_neighbors(entry)) return nullptr;
@@ -132,7 +132,7 @@ OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept {
 }
 
 bool make_one_node_queue(CommEntry& entry) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   const Job* all = job();
   if (!all || collectives.queue) return collectives.queue != nullptr;
   return try_to([&] {
@@ -145,7 +145,7 @@ bool make_one_node_queue(CommEntry& entry) noexcept {
 }
 
 void want_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   const Job* all = job();
   if (!all || collectives.neighbor_queue || collectives.edges_sought || collectives.edges_wanted ||
       !(collectives.shares_always || all->settings.one_node.requests))
@@ -157,7 +157,7 @@ void want_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
 }
 
 void make_wanted_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
-  if (!entry.collectives.edges_wanted) return;
+  if (!collectives_of(entry).edges_wanted) return;
   before_library_collective(comm);
   make_neighbor_queue_now(comm, entry);
 }
@@ -165,8 +165,8 @@ void make_wanted_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
 void make_early_neighbor_queue(MPI_Comm comm, CommEntry& entry) noexcept {
   const Job* all = job();
   if (all && all->nonblocking_on_node && may_share_memory(entry) &&
-      (entry.collectives.shares_always || all->settings.one_node.requests) &&
-      (entry.collectives.shares_always || entry.collectives.elder < few_communicators))
+      (collectives_of(entry).shares_always || all->settings.one_node.requests) &&
+      (collectives_of(entry).shares_always || collectives_of(entry).elder < few_communicators))
     make_neighbor_queue_now(comm, entry);
 }
 

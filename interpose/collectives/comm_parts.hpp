@@ -8,7 +8,7 @@
 // A member without memory for a part says so once; other members may wait for it then.
 #include <mpi.h>
 
-#include "interpose/objects/comm_registry.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 
 namespace bestride::inline interpose {
 
@@ -16,7 +16,7 @@ namespace bestride::inline interpose {
 /// counts the call, unless that was done.
 OneNode* one_node_of_call(CommEntry& entry) noexcept;
 /// Called for such a collective that was left to the MPI library because there is no OneNode.
-inline void end_call_without_one_node(CommEntry& entry) noexcept { entry.collectives.call_begun = false; }
+inline void end_call_without_one_node(CommEntry& entry) noexcept { collectives_of(entry).call_begun = false; }
 
 /// The entry of a communicator whose next blocking neighbor collective is left to the MPI library whatever its
 /// arguments are; else nullptr. Such a call has to be counted if it succeeds: one that the library rejects is perhaps
@@ -26,7 +26,9 @@ CommEntry* leaving_neighbor_call(MPI_Comm comm) noexcept;
 /// knows.
 void count_left_neighbor_call(CommEntry& entry, std::int64_t bytes) noexcept;
 /// True if such a call should not read the topology, which takes as long as a quarter of it.
-inline bool with_few_neighbor_calls(const CommEntry& entry) noexcept { return entry.collectives.neighbor_calls < 3; }
+inline bool with_few_neighbor_calls(const CommEntry& entry) noexcept {
+  return collectives_of(entry).neighbor_calls < 3;
+}
 /// The communicator's OneNodeNeighbors; nullptr: there is none so far. Called in a blocking neighbor collective, which
 /// this counts.
 OneNodeNeighbors* neighbors_of_call(CommEntry& entry) noexcept;

@@ -147,7 +147,7 @@ struct OwnQueue {
 /// The members of a communicator on one node know its record; `record.index` < 0: there is none.
 void set_on_one_node(const Job& all, CommEntry& entry, int leader, NodeRecord&& record) noexcept {
   if (record.index < 0) return report_no_record();
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   record.ranks = entry.size();
   if (!record.put_back) record.put_back = &depart_from;
   collectives.record = std::move(record);
@@ -162,7 +162,7 @@ void set_on_one_node(const Job& all, CommEntry& entry, int leader, NodeRecord&& 
 std::shared_ptr<CollectiveQueue> agree_on_queue(const Job& all, MPI_Comm comm, CommEntry& entry, bool one_node,
                                                 std::optional<std::int64_t> persistent_bytes,
                                                 Agreement* agreement) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   *agreement = Agreement::failed;
   // The members agree on the maximum of each word: whether this member can't agree; the least pair of tags that it
   // could take; the negated limit of its memory for the cache (so the smallest limit counts); rank 0's record; its
@@ -229,7 +229,7 @@ OneNodeBounds sizes_between_nodes(const CollectiveChooser& chooser, CollectiveSh
 }
 
 void set_sizes(const Job& all, CommEntry& entry) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   const OneNodeLimits& limits = all.settings.one_node;
   const FloatEnvironment floats;
   for (int what = 0; what < collective_count; ++what) {
@@ -270,7 +270,7 @@ ChildAgreement::ChildAgreement(MPI_Comm parent, ChildRanks ranks) noexcept
   if (!entry || !may_share_memory(*entry)) return;
   make_wanted_neighbor_queue(parent, *entry);
   parent_ = entry;
-  CommCollectives& of_parent = entry->collectives;
+  CommCollectives& of_parent = collectives_of(*entry);
   number_ = ++of_parent.children;
   of_parent.record.written = true;
   NodeMemory& memory = *all->node_memory;
@@ -286,7 +286,7 @@ ChildAgreement::ChildAgreement(MPI_Comm parent, ChildRanks ranks) noexcept
 ChildAgreement::~ChildAgreement() {
   --creating;
   const Job* all = job();
-  if (parent_ && !counted_) --parent_->collectives.children;
+  if (parent_ && !counted_) --collectives_of(*parent_).children;
   if (record_ >= 0 && all) all->node_memory->put_back_unused(record_);
   if (entry_) runtime().comms.give_back(entry_);
 }
@@ -302,7 +302,7 @@ CommEntry* ChildAgreement::made(MPI_Comm comm) noexcept {
   }
   CommEntry* const entry = known.made(comm, std::exchange(entry_, nullptr), *parent_, ranks_);
   NodeMemory& memory = *all->node_memory;
-  const CommCollectives& of_parent = parent_->collectives;
+  const CommCollectives& of_parent = collectives_of(*parent_);
   if (memory.at(of_parent.record.index).without_memory[number_ % 2].load(std::memory_order_acquire) == number_)
     return entry;
   if (!entry) {
@@ -323,7 +323,7 @@ CommEntry* ChildAgreement::made(MPI_Comm comm) noexcept {
     record.index = static_cast<int>(word & 0xffffffff) - 1;
   }
   set_on_one_node(*all, *entry, leader, std::move(record));
-  CommCollectives& collectives = entry->collectives;
+  CommCollectives& collectives = collectives_of(*entry);
   collectives.elder = of_parent.elder + number_;
   if (entry->size() == parent_->size() && collectives.on_one_node)
     collectives.sizes = of_parent.sizes;
@@ -334,7 +334,7 @@ CommEntry* ChildAgreement::made(MPI_Comm comm) noexcept {
 }
 
 void agree_on_collectives(MPI_Comm comm, CommEntry& entry) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   const Job* all = job();
   if (!all || collectives.agreed.load(std::memory_order_acquire)) return;
   // `outside` also for an inter-communicator.
@@ -355,10 +355,10 @@ std::shared_ptr<CollectiveQueue> make_persistent_queue(MPI_Comm comm, CommEntry&
   if (!all) return nullptr;
   Agreement agreement;
   std::shared_ptr<CollectiveQueue> queue =
-      agree_on_queue(*all, comm, entry, entry.collectives.on_one_node, bytes, &agreement);
+      agree_on_queue(*all, comm, entry, collectives_of(entry).on_one_node, bytes, &agreement);
   if (!queue) return nullptr;
-  queue->count_in(entry.collectives.persistent_collectives);
-  return entry.collectives.on_one_node && !queue->share_memory_now() ? nullptr : queue;
+  queue->count_in(collectives_of(entry).persistent_collectives);
+  return collectives_of(entry).on_one_node && !queue->share_memory_now() ? nullptr : queue;
 }
 
 CollectiveQueue* choose_queue(const CommCollectives& collectives, Collective what, std::int64_t bytes, bool blocking,

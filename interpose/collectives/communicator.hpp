@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "interpose/objects/comm_registry.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 #include "perfmodel/collective/choice.hpp"
 
 namespace bestride::inline interpose {

@@ -15,7 +15,7 @@ namespace {
 
 bool reassociation_permitted(const CommEntry& entry) noexcept {
   const Job* all = job();
-  const int hint = entry.collectives.hints.reassociate;
+  const int hint = collectives_of(entry).hints.reassociate;
   return all && (hint != CommHints::none ? hint : all->settings.reassociate);
 }
 
@@ -25,9 +25,9 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
   CollectiveChoice choice;
   Route to;
   if (const Job* all = job(); !blocking && !(all && all->nonblocking)) return to;
-  to.queue = choose_queue(entry.collectives, what, bytes, blocking, exact, &choice);
+  to.queue = choose_queue(collectives_of(entry), what, bytes, blocking, exact, &choice);
   if (to.queue) {
-    to.owner = entry.collectives.queue;
+    to.owner = collectives_of(entry).queue;
     to.pipeline.piece = choice.chunk_bytes;
     to.pipeline.in_flight = choice.in_flight;
     to.bytes = bytes;
@@ -37,7 +37,7 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
 }
 
 Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<std::int64_t> bytes) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   Route to;
   const Job* const all = job();
   if (!all || !all->nonblocking_on_node) return to;
@@ -63,13 +63,13 @@ Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, s
   Route to;
   const Job* all = job();
   if (!all || !all->nonblocking_on_node) return to;
-  if (!entry.collectives.shares_always && !all->settings.one_node.requests) return to;
+  if (!collectives_of(entry).shares_always && !all->settings.one_node.requests) return to;
   before_library_collective(comm);
   const std::int64_t own[] = {*bytes, gaps};
   std::int64_t most[] = {0, 0};
   if (real.Allreduce(own, most, 2, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS) return to;
   *bytes = most[0];
-  if (!persistent_on_one_node(what, most[0], entry.size(), entry.collectives.shares_always, varying, most[1] != 0))
+  if (!persistent_on_one_node(what, most[0], entry.size(), collectives_of(entry).shares_always, varying, most[1] != 0))
     return to;
   to.owner = make_persistent_queue(comm, entry, most[0]);
   to.queue = to.owner.get();
@@ -123,7 +123,7 @@ std::optional<int> execute_collective(const Route& route, MPI_Comm comm, const c
 
 bool may_be_quantized(const CommEntry& entry) noexcept {
   const Job* all = job();
-  const int hint = entry.collectives.hints.quantize;
+  const int hint = collectives_of(entry).hints.quantize;
   return (hint != CommHints::none ? hint : all ? all->settings.quantize : 0) != 0;
 }
 
@@ -135,7 +135,7 @@ DispatchedReduction dispatch_reduction(const CommEntry& entry, MPI_Op op, MPI_Da
                                        bool blocking) noexcept {
   if (element_bytes > 4096 || !MpiReduction::possible(type)) return {};
   // The progress thread may have to combine elements, and it may not call MPI.
-  if (!blocking && entry.collectives.on_one_node && !integer_operation(op, type)) return {};
+  if (!blocking && collectives_of(entry).on_one_node && !integer_operation(op, type)) return {};
   switch (reassociation_of(op, type)) {
     case Reassociation::in_any_order: return {true, false, false, false, true};
     case Reassociation::in_any_order_if_ordinary: {

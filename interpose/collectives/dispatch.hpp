@@ -87,7 +87,7 @@ enum class FirstStep {
 template <Calls& via, class... Tail, class Examined>
 [[gnu::always_inline]] inline FirstStep first_step(CommEntry* entry, Collective what, std::int64_t bytes,
                                                    const Examined& examined) noexcept {
-  if (entry && (entry->size() < 2 || (bytes > 0 && entry->collectives.leaves(what, form_of<Tail...>, bytes)))) {
+  if (entry && (entry->size() < 2 || (bytes > 0 && collectives_of(*entry).leaves(what, form_of<Tail...>, bytes)))) {
     if (any_collective_pending() || reporting() || nested<via>() || examined()) return FirstStep::leave;
     return !blocking<Tail...> || count_left_at_once(*entry) ? FirstStep::call_library : FirstStep::leave;
   }
@@ -299,7 +299,7 @@ std::optional<int> dispatch_bcast(const char* call, void* buffer, Count count, M
   if (!entry || !has_size<Tail...>(*entry, bytes) || !valid_root(*entry, root) || !has_request(tail...) ||
       (bytes > 0 && no_buffer(buffer, type)))
     return std::nullopt;
-  if (entry->collectives.leaves(Collective::broadcast, form_of<Tail...>, bytes)) return std::nullopt;
+  if (collectives_of(*entry).leaves(Collective::broadcast, form_of<Tail...>, bytes)) return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, false);
   if (!to) return std::nullopt;
   if constexpr (blocking<Tail...>)
@@ -373,13 +373,13 @@ std::optional<int> dispatch_allreduce(const char* call, const void* send, void* 
   if (!entry || !has_size<Tail...>(*entry, bytes) || (bytes == 0 && !predefined(type)) || receive == MPI_IN_PLACE ||
       !has_request(tail...) || (bytes > 0 && (send == receive || no_buffer(send, type) || no_buffer(receive, type))))
     return std::nullopt;
-  if (entry->collectives.leaves(Collective::allreduce, form_of<Tail...>, bytes)) return std::nullopt;
+  if (collectives_of(*entry).leaves(Collective::allreduce, form_of<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = bytes == 0 ? reduction_of_nothing(op, type)
                                              : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantized_sum(*entry, op, type);
   const ReductionCall sum{Collective::allreduce, 0, op, type, static_cast<std::int64_t>(count)};
   SumOrder* order = nullptr;
-  AskingInterval& extremes = entry->collectives.extremes;
+  AskingInterval& extremes = collectives_of(*entry).extremes;
   if (!how.possible && !codes && !(how.if_ordinary && extremes.asks()) &&
       !(how.if_library_agrees && (order = find_sum_order(*entry, sum))))
     return std::nullopt;
@@ -427,7 +427,7 @@ std::optional<int> dispatch_reduce_scatter(const char* call, const void* send, v
   const std::int64_t bytes = packed_bytes(element, elements);
   if (bytes <= 0 || no_buffer(send, type) || (count_of(entry->rank()) > 0 && no_buffer(receive, type)))
     return std::nullopt;
-  if (entry->collectives.leaves(Collective::reduce_scatter, form_of<Tail...>, bytes)) return std::nullopt;
+  if (collectives_of(*entry).leaves(Collective::reduce_scatter, form_of<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const auto codes = quantized_sum(*entry, op, type);
   if (!how.possible && !codes) return std::nullopt;
@@ -469,7 +469,7 @@ std::optional<int> dispatch_reduce(const char* call, const void* send, void* rec
   if (at_root ? receive == MPI_IN_PLACE : send == MPI_IN_PLACE) return std::nullopt;
   if (bytes > 0 && (no_buffer(send, type) || (at_root && (send == receive || no_buffer(receive, type)))))
     return std::nullopt;
-  if (entry->collectives.leaves(Collective::reduce, form_of<Tail...>, bytes)) return std::nullopt;
+  if (collectives_of(*entry).leaves(Collective::reduce, form_of<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = bytes == 0 ? reduction_of_nothing(op, type)
                                              : dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);
   const ReductionCall sum{Collective::reduce, root, op, type, static_cast<std::int64_t>(count)};

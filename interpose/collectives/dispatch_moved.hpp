@@ -29,7 +29,7 @@ std::optional<int> dispatch_allgather(const char* call, const Out& out, const In
   if (!entry || element.packed < 0 || in.buffer == MPI_IN_PLACE || !has_request(tail...)) return std::nullopt;
   const std::int64_t bytes = all_bytes(in, element.packed, entry->size());
   if (!has_size<Tail...>(*entry, bytes) || (bytes > 0 && no_buffer(in.buffer, in.type))) return std::nullopt;
-  if (entry->collectives.leaves(Collective::allgather, form_of<Tail...>, bytes)) return std::nullopt;
+  if (collectives_of(*entry).leaves(Collective::allgather, form_of<Tail...>, bytes)) return std::nullopt;
   // This rank must send as many bytes as its block has. If not, MPI reports the error.
   if (!in_place) {
     const std::int64_t own = packed_bytes(element_size(out.type), out.count);
@@ -129,7 +129,7 @@ std::optional<int> dispatch_rooted(const char* call, const One& one, const All& 
     const std::int64_t own = packed_bytes(element_size(one.type), one.count);
     if (gathers ? own < 0 : own != block) return std::nullopt;
   }
-  if (entry->collectives.leaves(gathers ? Collective::gather : Collective::scatter, form_of<Tail...>, bytes))
+  if (collectives_of(*entry).leaves(gathers ? Collective::gather : Collective::scatter, form_of<Tail...>, bytes))
     return std::nullopt;
   const Route to =
       route_call<Tail...>(comm, *entry, gathers ? Collective::gather : Collective::scatter, bytes, 1, true, false);
@@ -171,7 +171,7 @@ std::optional<int> dispatch_alltoall(const char* call, const Out& out, const In&
   if (bytes > 0 && ((out.buffer == in.buffer && out.type == in.type && out.count == in.count) ||
                     no_buffer(out.buffer, out.type) || no_buffer(in.buffer, in.type)))
     return std::nullopt;
-  if (entry->collectives.leaves(Collective::alltoall, form_of<Tail...>, bytes)) return std::nullopt;
+  if (collectives_of(*entry).leaves(Collective::alltoall, form_of<Tail...>, bytes)) return std::nullopt;
   const Route to =
       route_call<Tail...>(comm, *entry, Collective::alltoall, bytes, 1, true, has_gaps(out.type) || has_gaps(in.type));
   if (!to) return std::nullopt;
@@ -243,7 +243,7 @@ std::optional<int> dispatch_alltoallv(const char* call, const Out& out, const In
     return std::nullopt;
   const bool gaps = has_gaps(out.type) || has_gaps(in.type);
   if (blocking<Tail...> &&
-      !varying_alltoall_on_one_node(longest, gaps, entry->collectives.shares_always, job()->settings.one_node))
+      !varying_alltoall_on_one_node(longest, gaps, collectives_of(*entry).shares_always, job()->settings.one_node))
     return std::nullopt;
   Route to = route_varying<Tail...>(comm, *entry, Collective::alltoall, &longest, gaps);
   if (!to) return std::nullopt;

@@ -83,11 +83,11 @@ void apply_hints(MPI_Comm comm, MPI_Info info) noexcept {
   CommHints given = read_hints(info);
   std::int64_t mine[hint_words + 1], most[hint_words + 1];
   write_words(given, mine);
-  mine[hint_words] = !member->collectives.remembered;
+  mine[hint_words] = !collectives_of(*member).remembered;
   if (real.Allreduce(mine, most, hint_words + 1, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS) return;
   apply_agreed(given, most);
   for (const Key& key : keys) {
-    int& value = member->collectives.hints.*key.member;
+    int& value = collectives_of(*member).hints.*key.member;
     // If some member can't store hints, they are off on all members.
     if (most[hint_words])
       value = key.off;

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "interpose/objects/comm_collectives.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 
 namespace bestride::inline interpose {
 

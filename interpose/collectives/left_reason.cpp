@@ -37,7 +37,7 @@ const char* by_communicator(MPI_Comm comm, const CommEntry** found) noexcept {
   if (!runtime().all_ranks_take_part()) return "not all ranks";
   if (!job()) return off;
   if (entry && !job()->node_memory && on_one_node(*entry)) return memory;
-  if (!entry || !entry->collectives.agreed.load(std::memory_order_acquire)) return new_communicator;
+  if (!entry || !collectives_of(*entry).agreed.load(std::memory_order_acquire)) return new_communicator;
   return nullptr;
 }
 
@@ -47,7 +47,7 @@ const char* without_memory(const CommCollectives& collectives, bool refused, Par
 }
 
 bool by_size(const LeftCollective& left, const CommEntry& entry) noexcept {
-  const CommCollectives& collectives = entry.collectives;
+  const CommCollectives& collectives = collectives_of(entry);
   if (!left.bytes) return false;
   if (!collectives.on_one_node)
     return collectives.leaves(left.what, left.blocking ? CallForm::blocking : CallForm::nonblocking, *left.bytes);
@@ -61,12 +61,12 @@ const char* by_communicator_or_size(const LeftCollective& left, const CommEntry*
   if (const char* const reason = by_communicator(left.comm, found)) return reason;
   if (left.in_place) return unsupported;
   if (!by_size(left, **found)) return nullptr;
-  return (*found)->collectives.on_one_node ? collective_size : "model";
+  return collectives_of(**found).on_one_node ? collective_size : "model";
 }
 
 /// The reason apart from the communicator, the size and the operation.
 const char* otherwise(const LeftCollective& left, const CommEntry& entry) noexcept {
-  const CommCollectives& collectives = entry.collectives;
+  const CommCollectives& collectives = collectives_of(entry);
   if (!collectives.on_one_node) return !left.bytes ? unsupported : collectives.queue ? "model" : off;
   if (left.blocking)
     return collectives.one_node && collectives.one_node->has_memory()
@@ -105,7 +105,7 @@ const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element, left.blocking);
   if (!how.in_some_order) return unsupported;
   if (how.possible) return otherwise(left, *entry);
-  const CommCollectives& collectives = entry->collectives;
+  const CommCollectives& collectives = collectives_of(*entry);
   if (!collectives.on_one_node)
     return how.if_ordinary && left.what == Collective::allreduce ? otherwise(left, *entry) : order;
   // On one node, whether the order matters is found out once there is memory.
@@ -118,7 +118,7 @@ const char* left_reason(const LeftCollective& left, MPI_Op op, MPI_Datatype type
 const char* left_neighbor_reason(MPI_Comm comm, NeighborForm form, bool blocking) noexcept {
   const CommEntry* entry;
   if (const char* const reason = by_communicator(comm, &entry)) return reason;
-  const CommCollectives& collectives = entry->collectives;
+  const CommCollectives& collectives = collectives_of(*entry);
   if (!collectives.on_one_node) return unsupported;
   if (!blocking)
     return !job()->nonblocking_on_node  ? off

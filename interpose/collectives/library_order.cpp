@@ -115,7 +115,7 @@ SumOrder* find_sum_order(CommEntry& entry, const ReductionCall& call) noexcept {
   if (bytes == 0) return nullptr;
   const std::int64_t size = predefined(call.type)->size;
   if (!is_short_sum(call, size)) return nullptr;
-  for (SumOrder& order : entry.collectives.sum_orders) {
+  for (SumOrder& order : collectives_of(entry).sum_orders) {
     if (order.count == 0)
       order = {call.count,
                call.root,

@@ -10,7 +10,7 @@
 #include <mpi.h>
 
 #include "collectives/core/reduction.hpp"
-#include "interpose/objects/comm_registry.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 
 namespace bestride::inline interpose {
 

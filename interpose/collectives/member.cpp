@@ -17,12 +17,12 @@ CommMember::CommMember(MPI_Comm comm, bool may_wait) noexcept {
     entry = known.find(comm);
   }
   if (!entry) {
-    entry = &for_this_call_.emplace(comm, runtime().locality(), runtime().peers(), true);
-    entry->collectives.remembered = false;
+    entry = for_this_call_ = ::new (memory_) CommEntry(comm, runtime().locality(), runtime().peers(), true);
+    collectives_of(*entry).remembered = false;
   }
   if (entry->size() < 2) return;
   entry_ = entry;
-  if (may_wait && !entry->collectives.agreed.load(std::memory_order_acquire)) agree_on_collectives(comm, *entry);
+  if (may_wait && !collectives_of(*entry).agreed.load(std::memory_order_acquire)) agree_on_collectives(comm, *entry);
 }
 
 }  // namespace bestride::inline interpose

@@ -8,9 +8,9 @@
 // again at the next one.
 #include <mpi.h>
 
-#include <optional>
+#include <cstddef>
 
-#include "interpose/objects/comm_registry.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 
 namespace bestride::inline interpose {
 
@@ -18,6 +18,12 @@ class CommMember {
  public:
   /// `may_wait`: the call may wait for other members.
   CommMember(MPI_Comm comm, bool may_wait) noexcept;
+  ~CommMember() {
+    if (for_this_call_) [[unlikely]]
+      for_this_call_->~CommEntry();
+  }
+  CommMember(const CommMember&) = delete;
+  CommMember& operator=(const CommMember&) = delete;
 
   /// True if it is an intra-communicator of two ranks or more.
   explicit operator bool() const noexcept { return entry_ != nullptr; }
@@ -26,7 +32,8 @@ class CommMember {
 
  private:
   CommEntry* entry_ = nullptr;
-  std::optional<CommEntry> for_this_call_;
+  CommEntry* for_this_call_ = nullptr;  ///< in memory_
+  alignas(CommEntry) std::byte memory_[sizeof(CommEntry) + sizeof(CommCollectives)];
 };
 
 }  // namespace bestride::inline interpose

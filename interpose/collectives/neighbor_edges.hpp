@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "collectives/one_node/edges.hpp"
-#include "interpose/objects/comm_registry.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 
 namespace bestride::inline interpose {
 

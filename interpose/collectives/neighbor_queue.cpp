@@ -21,7 +21,7 @@ NeighborQueue::NeighborQueue(const Job& job, std::shared_ptr<CommMemory> memory,
 std::shared_ptr<NeighborQueue> NeighborQueue::make_persistent(MPI_Comm comm, CommEntry& entry) noexcept {
   const Job* all = job();
   if (!all || !all->nonblocking_on_node) return nullptr;
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   constexpr CallForm calls = CallForm::persistent;
   FoundEdges found = known_edges(comm, entry, calls);
   if (!found.edges) found = find_edges(comm, entry, calls, all->settings.window_limit / 8);
@@ -85,7 +85,7 @@ Task NeighborQueue::exchange(NeighborForm form, const Operands& input, const Ope
 }
 
 std::shared_ptr<NeighborQueue> choose_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form) noexcept {
-  CommCollectives& collectives = entry.collectives;
+  CommCollectives& collectives = collectives_of(entry);
   if (const Job* all = job(); !all || !all->nonblocking_on_node || !entry.neighbors().known) return nullptr;
   // The members know nothing else that is the same on all of them.
   const int calls_before = collectives.shares_always ? 2 : static_cast<int>(Usage::small_pays);
@@ -100,13 +100,13 @@ std::shared_ptr<NeighborQueue> choose_neighbor_queue(MPI_Comm comm, CommEntry& e
 std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form,
                                                    std::int64_t longest, bool gaps) noexcept {
   const Job* all = job();
-  if (!all || !all->nonblocking_on_node || !(entry.collectives.shares_always || all->settings.one_node.requests))
+  if (!all || !all->nonblocking_on_node || !(collectives_of(entry).shares_always || all->settings.one_node.requests))
     return nullptr;
   before_library_collective(comm);
   const std::int64_t own[] = {longest, gaps};
   std::int64_t most[] = {0, 0};
   if (real.Allreduce(own, most, 2, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS ||
-      !persistent_neighbors_on_one_node(most[0], entry.collectives.shares_always, most[1] != 0))
+      !persistent_neighbors_on_one_node(most[0], collectives_of(entry).shares_always, most[1] != 0))
     return nullptr;
   std::shared_ptr<NeighborQueue> made = NeighborQueue::make_persistent(comm, entry);
   return made && made->serves(form) ? made : nullptr;

@@ -92,14 +92,14 @@ OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes, 
   const Job* const all = job();
   if (!all || !may_share_memory(entry)) return nullptr;
   const OneNodeChoice choice =
-      choose_on_one_node(what, bytes, entry.size(), entry.collectives.shares_always, all->settings.one_node);
+      choose_on_one_node(what, bytes, entry.size(), collectives_of(entry).shares_always, all->settings.one_node);
   if (choice == OneNodeChoice::library) return nullptr;
   OneNode* const node = prepared(entry, bytes);
   // A rank's part of a slot holds whole elements, so a longer element can't be reduced here.
   if (node && what == Collective::reduce_scatter && element > node->part_bytes()) return nullptr;
   if (!node || choice == OneNodeChoice::shared_memory) return node;
-  AskingInterval& asking = entry.collectives.asking[static_cast<std::size_t>(what)];
-  if (!entry.collectives.shares_always && !asking.asks()) return nullptr;
+  AskingInterval& asking = collectives_of(entry).asking[static_cast<std::size_t>(what)];
+  if (!collectives_of(entry).shares_always && !asking.asks()) return nullptr;
   std::int64_t any = gaps;
   if (!node->agree({&any, 1})) return nullptr;
   asking.answered(!any);
@@ -110,14 +110,14 @@ OneNode* choose_one_node(CommEntry& entry, Collective what, std::int64_t bytes) 
   const Job* const all = job();
   if (!all || !may_share_memory(entry)) return nullptr;
   // Members that know only their own sizes can't choose by these where not all of them wait for all others.
-  if (what != Collective::alltoall && !entry.collectives.shares_always && !all->settings.one_node.varying)
+  if (what != Collective::alltoall && !collectives_of(entry).shares_always && !all->settings.one_node.varying)
     return nullptr;
   return prepared(entry, bytes);
 }
 
 bool barrier_on_one_node(MPI_Comm comm, CommEntry* known) noexcept {
   if (!job()) return false;
-  if (!known || !known->collectives.agreed.load(std::memory_order_acquire)) {
+  if (!known || !collectives_of(*known).agreed.load(std::memory_order_acquire)) {
     const CommMember member(comm, true);
     known = member ? runtime().comms.find(comm) : nullptr;
   }

@@ -15,12 +15,12 @@
 #include <utility>
 
 #include "collectives/one_node/rounds.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 #include "interpose/collectives/comm_memory.hpp"
 #include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/pending.hpp"
 #include "interpose/mpi/nested_calls.hpp"
-#include "interpose/objects/comm_registry.hpp"
 #include "perfmodel/collective/one_node.hpp"
 
 namespace bestride::inline interpose {
@@ -99,7 +99,7 @@ class OneNode {
 
 /// True if the members of this communicator have agreed that they may have a OneNode. Costs two loads.
 inline bool may_share_memory(const CommEntry& entry) noexcept {
-  return entry.collectives.agreed.load(std::memory_order_acquire) && entry.collectives.on_one_node;
+  return collectives_of(entry).agreed.load(std::memory_order_acquire) && collectives_of(entry).on_one_node;
 }
 
 /// Begins a blocking collective, of `bytes` bytes as far as this rank knows. True: there is no memory, so the call is
@@ -133,13 +133,13 @@ inline std::int64_t whole_of(std::int64_t longest, int ranks) noexcept {
 inline bool leaves_barriers(const CommEntry& entry) noexcept {
   const Job* const all = job();
   return entry.size() < 2 ||
-         (all && may_share_memory(entry) && !entry.collectives.shares_always && !all->settings.one_node.barriers);
+         (all && may_share_memory(entry) && !collectives_of(entry).shares_always && !all->settings.one_node.barriers);
 }
 /// True if the limits leave all neighbor collectives of this form to the MPI library. A blocking one would also
 /// prepare the others.
 inline bool leaves_neighbors(const CommEntry& entry, bool blocking) noexcept {
   const Job* const all = job();
-  if (!all || !may_share_memory(entry) || entry.collectives.shares_always) return false;
+  if (!all || !may_share_memory(entry) || collectives_of(entry).shares_always) return false;
   const OneNodeLimits& limits = all->settings.one_node;
   return !limits.requests && !(blocking && limits.neighbors);
 }
@@ -150,8 +150,8 @@ bool barrier_on_one_node(MPI_Comm comm, CommEntry* known) noexcept;
 /// Counts a blocking collective that is left to the MPI library, among those that may go through a OneNode. The members
 /// have agreed. False: there is no OneNode so far, and nothing was done.
 [[gnu::always_inline]] inline bool count_left_at_once(CommEntry& entry) noexcept {
-  if (!entry.collectives.on_one_node) return true;
-  OneNode* const node = entry.collectives.one_node.get();
+  if (!collectives_of(entry).on_one_node) return true;
+  OneNode* const node = collectives_of(entry).one_node.get();
   if (node) node->leave();
   return node != nullptr;
 }

@@ -6,9 +6,9 @@
 #include "base/message.hpp"
 #include "collectives/cache/quantized_allgather.hpp"
 #include "collectives/quantized/quantized_collectives.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/reduction_order.hpp"
-#include "interpose/objects/comm_registry.hpp"
 #include "interpose/objects/predefined_types.hpp"
 #include "interpose/objects/runtime.hpp"
 
@@ -18,14 +18,14 @@ namespace {
 /// Bits that the user has requested for this communicator; 0: none.
 int bits_asked(const CommEntry& entry) noexcept {
   const Job* all = job();
-  const int hint = entry.collectives.hints.quantize;
+  const int hint = collectives_of(entry).hints.quantize;
   const int bits = !all ? 0 : hint != CommHints::none ? hint : all->settings.quantize;
-  return entry.size() <= max_quantized_ranks && !entry.collectives.on_one_node ? bits : 0;
+  return entry.size() <= max_quantized_ranks && !collectives_of(entry).on_one_node ? bits : 0;
 }
 
 std::optional<NumberFormat> format_of(const CommEntry& entry, const Predefined* basic) noexcept {
   if (!basic) return std::nullopt;
-  const int hint = entry.collectives.hints.format;
+  const int hint = collectives_of(entry).hints.format;
   if (basic->kind == NumberKind::floating && basic->size == 4) return NumberFormat::float32;
   if (basic->kind == NumberKind::floating && basic->size == 8) return NumberFormat::float64;
   if (basic->kind == NumberKind::integer && basic->size == 2 && hint >= 0) return static_cast<NumberFormat>(hint);

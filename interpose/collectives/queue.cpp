@@ -11,6 +11,7 @@
 
 #include "base/message.hpp"
 #include "base/not_cancelled.hpp"
+#include "interpose/collectives/comm_collectives.hpp"
 #include "interpose/collectives/comm_memory.hpp"
 #include "interpose/collectives/neighbor_queue.hpp"
 #include "interpose/collectives/requests.hpp"
@@ -169,8 +170,8 @@ void finish_collectives_of(MPI_Comm comm) noexcept {
   if (stepping) return;
   const CommEntry* const entry = runtime().comms.find(comm);
   if (!entry) return;
-  if (const std::shared_ptr<CollectiveQueue> queue = entry->collectives.queue) queue->finish();
-  if (const std::shared_ptr<CollectiveQueue> queue = entry->collectives.neighbor_queue) queue->finish();
+  if (const std::shared_ptr<CollectiveQueue> queue = collectives_of(*entry).queue) queue->finish();
+  if (const std::shared_ptr<CollectiveQueue> queue = collectives_of(*entry).neighbor_queue) queue->finish();
 }
 
 void progress_collectives(bool may_call_mpi) noexcept {

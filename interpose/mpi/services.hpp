@@ -6,6 +6,6 @@
 namespace bestride::inline interpose {
 
 /// Set in bestride_backend_open before any function is intercepted; read-only afterwards.
-extern constinit const bestride_preload_services* preload_services;
+inline constinit const bestride_preload_services* preload_services = nullptr;
 
 }  // namespace bestride::inline interpose

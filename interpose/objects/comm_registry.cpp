@@ -21,18 +21,19 @@ constinit SpareMemory spare_entry;
 
 void* CommEntry::operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   void* const kept = spare_entry.take();
-  return kept ? kept : std::malloc(bytes);
+  return kept ? kept : std::malloc(bytes + state_.bytes);
 }
 
 void CommEntry::operator delete(void* entry) noexcept { std::free(spare_entry.keep(entry)); }
 
 CommEntry::CommEntry(MPI_Comm comm, const CommEntry& parent, ChildRanks ranks) noexcept
-    : rank_(parent.rank_),
-      size_(parent.size_),
-      comm_(comm),
+    : comm_(comm),
       locality_(parent.locality_),
       peers_(parent.peers_),
-      made_(true) {
+      made_(true),
+      rank_(parent.rank_),
+      size_(parent.size_) {
+  if (state_.construct) state_.construct(state());
   valid_ =
       ranks == ChildRanks::same || ((ranks == ChildRanks::in_order || real.Comm_rank(comm, &rank_) == MPI_SUCCESS) &&
                                     real.Comm_size(comm, &size_) == MPI_SUCCESS);
@@ -41,6 +42,7 @@ CommEntry::CommEntry(MPI_Comm comm, const CommEntry& parent, ChildRanks ranks) n
 
 CommEntry::CommEntry(MPI_Comm comm, const Locality& locality, PeerDiscovery& peers, bool made) noexcept
     : comm_(comm), locality_(locality), peers_(peers), made_(made) {
+  if (state_.construct) state_.construct(state());
   if (real.Comm_test_inter(comm, &inter_) != MPI_SUCCESS) return;
   valid_ = inter_ || (real.Comm_rank(comm, &rank_) == MPI_SUCCESS && real.Comm_size(comm, &size_) == MPI_SUCCESS);
 }

@@ -8,12 +8,12 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 #include <new>
 #include <vector>
 
 #include "interpose/mpi/handle_table.hpp"
-#include "interpose/objects/comm_collectives.hpp"
 #include "interpose/peers/locality.hpp"
 #include "interpose/peers/peer_discovery.hpp"
 
@@ -32,17 +32,28 @@ enum class ChildRanks {
   same,      ///< and all of them are members
 };
 
-class CommEntry {
-  // Beside what each collective needs of `collectives`.
-  int rank_ = -1;  ///< -1 on an inter-communicator: no peer is this rank
-  int size_ = 0;   ///< 0 on an inter-communicator
+/// What a higher room keeps for each communicator. It lies directly behind the entry and in the same allocation: an
+/// allocation of its own could fail on one rank after the communicator was created, and would cost each call a load.
+struct CommState {
+  std::size_t bytes = 0;
+  void (*construct)(void* place) noexcept = nullptr;
+  void (*destroy)(void* state) noexcept = nullptr;
+};
 
+/// Whoever does not create one with `new` provides the memory for the state behind it.
+class alignas(std::max_align_t) CommEntry {
  public:
+  /// Call before the first entry is made; without it, entries have no state.
+  static void set_state(const CommState& state) noexcept { state_ = state; }
+
   /// `made`: its creation was intercepted, or it is predefined (MPI_COMM_WORLD, MPI_COMM_SELF). If false, possibly only
   /// this rank knows the communicator.
   CommEntry(MPI_Comm comm, const Locality& locality, PeerDiscovery& peers, bool made) noexcept;
   /// The members of `parent`, an intra-communicator, have created `comm`.
   CommEntry(MPI_Comm comm, const CommEntry& parent, ChildRanks ranks) noexcept;
+  ~CommEntry() {
+    if (state_.destroy) state_.destroy(state());
+  }
   static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept;
   static void* operator new(std::size_t, void* place) noexcept { return place; }
   static void operator delete(void* entry) noexcept;
@@ -72,9 +83,12 @@ class CommEntry {
   /// Cartesian grid. Read at the first call.
   const Neighbors& neighbors() noexcept;
 
-  CommCollectives collectives;
+  void* state() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof *this; }
+  const void* state() const noexcept { return reinterpret_cast<const std::byte*>(this) + sizeof *this; }
 
  private:
+  static constinit inline CommState state_;
+
   Distance to_other(int peer) noexcept;
   void read_world_ranks();
   void read_neighbors();
@@ -92,6 +106,9 @@ class CommEntry {
   std::once_flag neighbors_read_;
   Neighbors neighbors_;
   std::atomic<int> farthest_{-1};  ///< a Distance, or -1: not determined yet
+  // Beside the state, which calls need together with these.
+  int rank_ = -1;  ///< -1 on an inter-communicator: no peer is this rank
+  int size_ = 0;   ///< 0 on an inter-communicator
 };
 
 class CommRegistry {

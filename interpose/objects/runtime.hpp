@@ -16,6 +16,7 @@
 #include "interpose/objects/buffer_pool.hpp"
 #include "interpose/objects/comm_registry.hpp"
 #include "interpose/objects/op_registry.hpp"
+#include "interpose/objects/request_completion.hpp"
 #include "interpose/objects/request_table.hpp"
 #include "interpose/objects/respelled_types.hpp"
 #include "interpose/objects/served_types.hpp"
@@ -30,8 +31,6 @@
 #include "perfmodel/profile/profile.hpp"
 
 namespace bestride::inline interpose {
-
-struct Completion;
 
 /// The settings that a call may need, read once: no lookup by name on a hot path.
 struct RuntimeOptions {

@@ -5,6 +5,7 @@ import os
 import tempfile
 import unittest
 
+import declarations_test
 import documents_test
 import house_test
 
@@ -139,6 +140,75 @@ class Rules(unittest.TestCase):
     def test_an_unreadable_table(self):
         self.write("docs/architecture.md", "no table\n")
         self.expect("can't be read")
+
+
+class Declarations(unittest.TestCase):
+    def setUp(self):
+        self.house = tempfile.TemporaryDirectory()
+        self.addCleanup(self.house.cleanup)
+        self.write("docs/architecture.md", SUB_PAGE)
+
+    write = Rules.write
+
+    def expect(self, *violations):
+        found, checked = declarations_test.violations(self.house.name)
+        self.assertEqual(len(found), len(violations), found)
+        for line, part in zip(found, violations):
+            self.assertIn(part, line)
+        return checked
+
+    def test_declared_and_defined_in_the_room_or_below(self):
+        self.write("interpose/objects/a.hpp", """namespace bestride::inline interpose {
+class Below;
+class Own;
+struct Pointers { void (*call)(int) = nullptr; std::size_t (*get)(void*); };
+extern int counter, *other;
+template <class T> int twice(T value, std::pair<int, int> both = {1, 2});
+[[nodiscard]] constexpr const char* name_of(Own& own) noexcept;
+class Own {
+ public:
+  explicit Own(int first) noexcept;
+  bool operator==(const Own& other) const noexcept;
+  ~Own();
+  static int made;
+ private:
+  int value_ = std::min<int>(1, 2);
+};
+extern "C" int of_another_library(int);
+}
+namespace CLI { class App; }
+""")
+        self.write("interpose/objects/a.cpp", """namespace bestride::inline interpose {
+int counter = 0;
+int Own::made{0};
+Own::Own(int first) noexcept : value_{first} { if (first) ++made; }
+bool Own::operator==(const Own& other) const noexcept { return value_ == other.value_; }
+Own::~Own() = default;
+template <class T>
+int twice(T value, std::pair<int, int>) { return '{' + value; }
+constexpr const char* name_of(Own&) noexcept { return "{;"; }
+}
+""")
+        self.write("interpose/mpi/b.hpp", "namespace bestride::inline interpose {\nclass Below final : public Base<int> {};\n}\n")
+        self.assertGreater(self.expect(), 5)
+
+    def test_defined_above(self):
+        self.write("base/a.hpp", "namespace bestride {\nclass Layout;\nint size_of(const Layout& layout);\n}\n")
+        self.write("datatype/a.cpp", "namespace bestride::inline datatype {\nclass Layout {};\nint size_of(const Layout&) { return 0; }\n}\n")
+        self.write("interpose/mpi/a.hpp", "namespace bestride::inline interpose {\nextern constinit const int* table;\n"
+                                          "struct Lock {\n  void take(int how, bool wait);\n};\n}\n")
+        self.write("interpose/open.cpp", "namespace bestride::inline interpose {\nconstinit const int* table = nullptr;\n}\n")
+        self.write("interpose/objects/a.cpp", "namespace bestride::inline interpose {\nvoid Lock::take(int, bool) {}\n}\n")
+        self.expect("a.hpp:2: declares table, which is defined above it, in interpose/open.cpp",
+                    "a.hpp:4: declares Lock::take, which is defined above it, in interpose/objects/a.cpp",
+                    "a.hpp:2: declares Layout, which is defined above it, in datatype/a.cpp",
+                    "a.hpp:3: declares size_of, which is defined above it, in datatype/a.cpp")
+
+    def test_defined_nowhere(self):
+        self.write("base/a.hpp", "namespace bestride {\nint hidden(int);\nint other(int, int);\nint tested();\nclass Opaque;\n}\n")
+        self.write("base/a.cpp", "namespace bestride {\nnamespace {\nint hidden(int) { return 0; }\n}\nint other(int) { return 0; }\n}\n")
+        self.write("base/a_test.cpp", "namespace bestride {\nint tested() { return 0; }\n}\n")
+        self.expect("declares hidden, which no file", "declares other, which no file", "declares tested, which no file")
 
 
 class Documents(unittest.TestCase):

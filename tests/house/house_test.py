@@ -10,12 +10,13 @@ import re
 import sys
 
 MOST_LINES = 600
-MOST_SOURCE_LINES = 93100  # of all source without tests and benchmarks; CONTRIBUTING.md has the goal
+MOST_SOURCE_LINES = 92460  # of all source without tests and benchmarks; CONTRIBUTING.md has the goal
 MOST_VARIABLES = 41        # in docs/variables.md
 CODE = (".cpp", ".hpp", ".h", ".c", ".cu", ".inc", ".py", ".sh", ".F90", ".f90", ".tsv")
 TEXT = CODE + (".md", ".txt", ".cmake", ".json", ".yml", ".yaml")
 TABLES = (".tsv", ".json")  # their length depends on their entries
-TEST = re.compile(r"(tests|bench)/|.*/testing/|.*(_test|_main)\.\w+$|.*/(test_|cached_job)")  # files that are no part of the product
+TEST = re.compile(r"(tests|bench)/|.*/testing/|.*(_test|_main)\.\w+$|.*/(test_|cached_job|detection_fixture|modeled_job|"
+                  r"sample_(job|window|record)\.)")  # files that are no part of the product
 MARKER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
 # American spelling, as in MPI's names; a word alone in quotes or an option may be older than this rule.
 BRITISH = re.compile(r"neighbour|behaviour|colour|favour|modelled|licence|analyse[ds]?\b|(quant|synchron|initial|serial|optim|normal|special|recogn)"

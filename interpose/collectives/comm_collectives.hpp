@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// State of a communicator's collectives. Data only: interpose/collectives reads and writes it.
+// State of a communicator's collectives. Data only. It lies behind the communicator's entry in the registry.
 #include <mpi.h>
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "interpose/objects/comm_registry.hpp"
 #include "perfmodel/collective/choice.hpp"
 #include "perfmodel/collective/one_node.hpp"
 
@@ -123,5 +124,18 @@ struct CommCollectives {
            !sizes[static_cast<std::size_t>(what)][static_cast<std::size_t>(form)].include(bytes);
   }
 };
+
+/// Pass to CommEntry::set_state() before the first entry is made.
+inline constexpr CommState collectives_state = {
+    sizeof(CommCollectives), [](void* place) noexcept { ::new (place) CommCollectives; },
+    [](void* state) noexcept { static_cast<CommCollectives*>(state)->~CommCollectives(); }};
+
+inline CommCollectives& collectives_of(CommEntry& entry) noexcept {
+  static_assert(alignof(CommCollectives) <= alignof(CommEntry));
+  return *static_cast<CommCollectives*>(entry.state());
+}
+inline const CommCollectives& collectives_of(const CommEntry& entry) noexcept {
+  return *static_cast<const CommCollectives*>(entry.state());
+}
 
 }  // namespace bestride::inline interpose
