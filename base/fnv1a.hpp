@@ -6,7 +6,7 @@
 
 namespace bestride {
 
-/// The hash of no bytes.
+/// The hash of no bytes. FNV's own start ends in one digit more, 7; profiles on disk are signed with this one.
 inline constexpr std::uint64_t fnv1a_start = 1469598103934665603u;
 
 /// The hash of what `hash` covers, followed by `value`: a byte, or a word that is added at once.
