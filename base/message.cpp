@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/fnv1a.hpp"
 #include "base/launcher_rank.hpp"
 #include "base/not_cancelled.hpp"
 
@@ -31,8 +32,7 @@ Level level() noexcept {
 }
 
 std::uint64_t hash(const char* text) noexcept {
-  std::uint64_t h = 1469598103934665603u;  // FNV-1a, 64 bit
-  for (; *text; ++text) h = (h ^ static_cast<unsigned char>(*text)) * 1099511628211u;
+  const std::uint64_t h = fnv1a(text);
   return h ? h : 1;
 }
 

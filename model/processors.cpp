@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <set>
 
+#include "base/fnv1a.hpp"
 #include "model/sys_file.hpp"
 
 namespace bestride::inline model {
@@ -120,9 +121,7 @@ int group_of_address(const char* address, const char* pattern) noexcept {
   // Without the pattern, a host's full name could be taken for a host below a switch.
   if (!pattern || !std::string_view(pattern).starts_with("switch") || end == std::string_view::npos || end == 0)
     return -1;
-  std::uint64_t hash = 1469598103934665603u;  // FNV-1a, 64 bit
-  for (const char letter : text.substr(0, end)) hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211u;
-  return static_cast<int>((hash >> 33) & 0x7fffffff);
+  return static_cast<int>((fnv1a(text.substr(0, end)) >> 33) & 0x7fffffff);
 }
 
 }  // namespace bestride::inline model

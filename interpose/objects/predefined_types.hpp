@@ -6,7 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "interpose/mpi/handle_bits.hpp"
 
 namespace bestride::inline interpose {
 
@@ -35,10 +36,7 @@ struct alignas(32) PredefinedSlot {
 inline constexpr std::size_t predefined_slots = 256;  ///< at least twice the number of predefined types
 extern PredefinedSlot predefined_table[predefined_slots];
 inline std::size_t predefined_slot(MPI_Datatype type) noexcept {
-  std::uint64_t bits = 0;
-  static_assert(sizeof type <= sizeof bits);
-  std::memcpy(&bits, &type, sizeof type);
-  return static_cast<std::size_t>((bits * 0x9E3779B97F4A7C15u) >> 32) % predefined_slots;
+  return static_cast<std::size_t>((bits_of(type) * 0x9E3779B97F4A7C15u) >> 32) % predefined_slots;
 }
 
 /// nullptr: `type` is not predefined, or has gaps and is in the TypeRegistry. After read_predefined(); any thread.

@@ -14,10 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 
 #include "interpose/mpi/fault_injection.hpp"
+#include "interpose/mpi/handle_bits.hpp"
 
 namespace bestride::inline interpose {
 
@@ -95,14 +95,8 @@ class RequestTable {
   }
 
  private:
-  static std::uint64_t bits(Handle handle) noexcept {
-    std::uint64_t value = 0;
-    static_assert(sizeof handle <= sizeof value);
-    std::memcpy(&value, &handle, sizeof handle);
-    return value;
-  }
   Entry** bucket(Handle request) noexcept {
-    return &buckets_[(bits(request) * 0x9E3779B97F4A7C15u) >> (64 - log_buckets_)];
+    return &buckets_[(bits_of(request) * 0x9E3779B97F4A7C15u) >> (64 - log_buckets_)];
   }
   Entry* find_locked(Handle request) noexcept {
     for (Entry* entry = *bucket(request); entry; entry = entry->chain)

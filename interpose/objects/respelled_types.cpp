@@ -2,7 +2,6 @@
 #include "interpose/objects/respelled_types.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -11,18 +10,14 @@
 
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
+#include "interpose/mpi/handle_bits.hpp"
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
 namespace {
 
-std::uint64_t bits(MPI_Datatype type) noexcept {
-  std::uint64_t value = 0;
-  std::memcpy(&value, &type, sizeof type);
-  return value;
-}
 auto key(const Layout* layout, MPI_Datatype leaf) noexcept {
-  return std::pair(reinterpret_cast<std::uintptr_t>(layout), bits(leaf));
+  return std::pair(reinterpret_cast<std::uintptr_t>(layout), bits_of(leaf));
 }
 auto key(const RespelledType* type) noexcept { return key(type->layout.get(), type->leaf); }
 

@@ -12,27 +12,18 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "interpose/mpi/brief_mutex.hpp"
+#include "interpose/mpi/handle_bits.hpp"
 #include "interpose/mpi/handle_table.hpp"
 #include "telemetry/record/layout.hpp"
 #include "telemetry/record/peers.hpp"
 #include "telemetry/record/reduction.hpp"
 
 namespace bestride::inline interpose {
-
-/// A handle as a number; 0 for none.
-template <class Handle>
-std::uint64_t bits_of(Handle handle) noexcept {
-  std::uint64_t bits = 0;
-  static_assert(sizeof handle <= sizeof bits);
-  std::memcpy(&bits, &handle, sizeof handle);
-  return bits;
-}
 
 /// What is known of a communicator, window or file in private memory.
 struct TrackedCommunicator {

@@ -6,17 +6,17 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/fnv1a.hpp"
+
 namespace bestride::inline perfmodel {
 namespace {
 
 constexpr std::uint32_t magic_number = 0x42434f4c;
 
 std::uint64_t checksum_of(const CollectiveParameters& parameters) noexcept {
-  unsigned char bytes[offsetof(CollectiveParameters, checksum)];
+  char bytes[offsetof(CollectiveParameters, checksum)];
   std::memcpy(bytes, &parameters, sizeof bytes);
-  std::uint64_t hash = 1469598103934665603u;
-  for (unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211u;
-  return hash;
+  return fnv1a({bytes, sizeof bytes});
 }
 // No padding, because it would be part of the checksum.
 static_assert(sizeof(CollectiveCorrections) == 4 * sizeof(std::int32_t) + 2 * sizeof(CollectiveTable<float>) +

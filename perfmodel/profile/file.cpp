@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fnv1a.hpp"
 #include "base/input_file.hpp"
 #include "base/replace_file.hpp"
 #include "perfmodel/profile/collective_json.hpp"
@@ -30,11 +31,11 @@ constexpr const char* respell_contiguous_key = "respell_contiguous_from";
 
 /// FNV-1a, 64 bit, of what is written to it.
 struct HashingBuffer : std::streambuf {
-  std::uint64_t hash = 1469598103934665603u;
+  std::uint64_t hash = fnv1a_start;
 
  private:
   int_type overflow(int_type character) override {
-    hash = (hash ^ static_cast<unsigned char>(character)) * 1099511628211u;
+    hash = fnv1a(hash, static_cast<unsigned char>(character));
     return character;
   }
   std::streamsize xsputn(const char* text, std::streamsize length) override {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/fnv1a.hpp"
 #include "telemetry/record/job_folder.hpp"
 #include "telemetry/record/process_state.hpp"
 
@@ -17,10 +18,10 @@ namespace {
 std::uint32_t records_id() {
   struct stat status {};
   if (stat(record_root, &status) != 0) status = {};
-  std::uint64_t hash = 1469598103934665603u;  // FNV-1a
+  std::uint64_t hash = fnv1a_start;
   for (const std::uint64_t value :
        {std::uint64_t{status.st_dev}, std::uint64_t{status.st_ino}, std::uint64_t{geteuid()}})
-    hash = (hash ^ value) * 1099511628211u;
+    hash = fnv1a(hash, value);
   return static_cast<std::uint32_t>(hash ^ hash >> 32);
 }
 

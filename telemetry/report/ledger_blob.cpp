@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/fnv1a.hpp"
 #include "telemetry/report/ledger.hpp"
 
 namespace bestride::inline telemetry {
@@ -30,10 +31,8 @@ void put_hex(std::string& out, std::uint64_t number) {
 
 /// The last line of a blob that begins with `body`.
 std::string seal(std::string_view body) {
-  std::uint64_t h = 1469598103934665603u;  // FNV-1a, 64 bit
-  for (const unsigned char c : body) h = (h ^ c) * 1099511628211u;
   std::string line = "end ";
-  put_hex(line, h);
+  put_hex(line, fnv1a(body));
   return line + "\n";
 }
 
