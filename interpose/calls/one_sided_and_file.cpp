@@ -69,6 +69,7 @@ bool any_argument_on_device(const Arguments& arguments, std::index_sequence<i...
 template <Owner owner, ArgumentShape shape, class Arguments>
 int reject_device_memory(const char* name, const Arguments& arguments) {
   constexpr std::size_t last = std::tuple_size_v<Arguments> - 1;
+  constexpr bool makes_request = std::is_same_v<std::tuple_element_t<last, Arguments>, MPI_Request*>;
   if constexpr (owner == Owner::file)
     return raise_device_error_on_file(std::get<0>(arguments), DeviceError::unsupported, name);
   else if constexpr (owner == Owner::nobody)
@@ -78,10 +79,7 @@ int reject_device_memory(const char* name, const Arguments& arguments) {
   else if constexpr (shape == ArgumentShape::bytes)
     return raise_device_error_on_window(std::get<0>(arguments), DeviceError::unsupported, name);
   else
-    // The argument before the request, if there is a request.
-    return raise_device_error_on_window(
-        std::get<last - std::is_pointer_v<std::tuple_element_t<last, Arguments>>>(arguments), DeviceError::unsupported,
-        name);
+    return raise_device_error_on_window(std::get<last - makes_request>(arguments), DeviceError::unsupported, name);
 }
 
 /// The entry of the function called through `slot` of `via`.

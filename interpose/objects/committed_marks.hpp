@@ -57,8 +57,8 @@ class CommittedMarks {
   static inline char no_context;
   static constexpr std::uint32_t handles = 2048, places = 2 * handles;
   /// `places`: none. MPICH's handles: 2 bits 2 (the first types) or 3, 4 bits 3 for a datatype, 26 bits: a number.
-  [[gnu::always_inline]] static std::uint32_t place(MPI_Datatype type) noexcept {
-    if constexpr (std::is_integral_v<MPI_Datatype>) {
+  [[gnu::always_inline]] static std::uint32_t place(auto type) noexcept {  // a template: handles may be pointers
+    if constexpr (std::is_integral_v<decltype(type)>) {
       const auto handle = static_cast<std::uint32_t>(type), number = handle & 0x3ffffff;
       if ((handle & 0xbc000000) == 0x8c000000 && number < handles) return number + (handle >> 30 & 1) * handles;
     }

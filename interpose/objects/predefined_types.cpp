@@ -67,8 +67,10 @@ void read() noexcept {
   for (MPI_Datatype type : {MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL}) add(type, NumberKind::logical);
   add(MPI_BYTE, NumberKind::bytes);
   add(MPI_CHARACTER, NumberKind::character);
-  for (MPI_Datatype type : {MPI_WCHAR, MPI_PACKED}) add(type, NumberKind::other);
-  for (MPI_Datatype type : {MPI_INTEGER16, MPI_REAL16, MPI_COMPLEX32}) add(type, NumberKind::other);
+  for (MPI_Datatype type : {MPI_WCHAR, MPI_PACKED, MPI_REAL16, MPI_COMPLEX32}) add(type, NumberKind::other);
+#ifdef MPI_INTEGER16  // optional; Open MPI 4 has no such macro
+  add(MPI_INTEGER16, NumberKind::other);
+#endif
 #ifdef MPIX_C_FLOAT16
   add(MPIX_C_FLOAT16, NumberKind::other);
 #endif

@@ -82,8 +82,8 @@ class RespelledTypes {
   static constexpr int max_alive = max_harmless - crowded;  ///< types of this class and their components
   static constexpr std::uint64_t max_made = 65536;          ///< with 128 bytes lost for each: 8 MiB
   /// True if this is MPICH's handle of a type that was created while `crowded` others were alive.
-  static bool is_crowded(MPI_Datatype type) noexcept {
-    if constexpr (std::is_integral_v<MPI_Datatype>) {
+  static bool is_crowded(auto type) noexcept {  // a template: handles may be pointers
+    if constexpr (std::is_integral_v<decltype(type)>) {
       const auto handle = static_cast<std::uint32_t>(type);  // 2 bits: 3 for all but the first types; 26 bits: number
       return handle >> 30 == 3 && (handle & 0x3ffffff) >= crowded;
     }
