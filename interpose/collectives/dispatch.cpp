@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "base/float_environment.hpp"
 #include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/queue.hpp"
@@ -29,6 +30,7 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
   to.queue = choose_queue(entry.collectives, what, bytes, blocking, exact, &choice);
   *left = choice.tested ? LibraryForm::tested : LibraryForm::as_called;
   if (to.queue) {
+    const FloatEnvironment floats;
     to.owner = entry.collectives.queue;
     to.pipeline.piece = choice.chunk_bytes;
     to.pipeline.in_flight = choice.in_flight;
