@@ -167,12 +167,15 @@ int neighbor_alltoallw(CallId id, const void* send_buffer, Given<Count, Displace
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out, void* receive_buffer,
               Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {
+  const TypedGiven<const void*, Count, Displacement> sent{send_buffer, out.counts, out.at, out.types};
+  const TypedGiven<void*, Count, Displacement> received{receive_buffer, in.counts, in.at, in.types};
+  [[maybe_unused]] const auto refused = [&](const CommEntry& on) { return refuses_alltoallw(on, sent, received); };
+  if (is_refused<via, Tail...>(runtime().comms.find(comm), refused))
+    return inside(via.*slot, send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at, in.types,
+                  comm, tail...);
   if (may_dispatch<via>()) [[unlikely]]
-    if (const std::optional<int> done = dispatch_alltoallw(
-            name(id), TypedGiven<const void*, Count, Displacement>{send_buffer, out.counts, out.at, out.types},
-            TypedGiven<void*, Count, Displacement>{receive_buffer, in.counts, in.at, in.types}, comm, tail...))
-      return *done;
-  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
+    if (const std::optional<int> done = dispatch_alltoallw(name(id), sent, received, comm, tail...)) return *done;
+  if constexpr (blocking<Tail...>) leave_to_library<via>(comm, refused);
   if (gpu_runtime_detected()) [[unlikely]] {
     const auto call = [&](const void* staged_send, void* staged_receive) {
       return inside(via.*slot, staged_send, out.counts, out.at, out.types, staged_receive, in.counts, in.at, in.types,

@@ -158,7 +158,8 @@ template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail
   };
   if (first == FirstStep::dispatch)
     if (const std::optional<int> done = dispatch_moved<only>(name(id), out, in, root, comm, tail...)) return *done;
-  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
+  if constexpr (blocking<Tail...>)
+    leave_to_library<via>(comm, [&](const CommEntry& entry) { return refuses_moved<only>(entry, out, in, root); });
   if (gpu_runtime_detected()) [[unlikely]]
     if (const std::optional<int> done = call_with_shadowed_blocks<only>(name(id), out, in, root, comm, call, tail...))
       return *done;
@@ -211,16 +212,14 @@ template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail
   const auto as_called = [&] {
     return call_library<via, slot, only>(out.arguments(), in.arguments(), root, comm, tail...);
   };
-  // What is received is significant on all members.
-  if constexpr (only == AtRoot::neither && !In::has_arrays)
-    if (is_refused(in.count)) [[unlikely]]
-      return as_called();
   CommEntry* const entry = runtime().comms.find(comm);
-  const FirstStep first =
-      first_step<via, Tail...>(entry, collective_of<only, Out, In>(), bytes_moved<only>(entry, out, in, root), [&] {
+  const FirstStep first = first_step<via, Tail...>(
+      entry, collective_of<only, Out, In>(), bytes_moved<only>(entry, out, in, root),
+      [&] {
         // A type may be respelled.
         return gpu_runtime_detected() || find_candidate(out.type) || (in.type != out.type && find_candidate(in.type));
-      });
+      },
+      [&](const CommEntry& on) { return refuses_moved<only>(on, out, in, root); });
   if (first == FirstStep::call_library) return as_called();
   return full_collective<via, slot, only>(first, id, out, in, root, comm, tail...);
 }

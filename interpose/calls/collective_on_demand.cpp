@@ -19,7 +19,9 @@ template <Calls& via, auto slot, class Count, class... Tail>
   if (first == FirstStep::dispatch)
     if (const std::optional<int> done = dispatch_bcast(call_name<slot>, buffer, count, type, root, comm, tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
+  if constexpr (blocking<Tail...>)
+    leave_to_library<via>(comm,
+                          [&](const CommEntry& entry) { return refuses_bcast(entry, buffer, count, type, root); });
   if (on_gpu)
     if (const CollectiveMembers members = members_of(comm); members.known) {
       BufferRegion region{buffer};
@@ -44,11 +46,10 @@ template <Calls& via, auto slot, class Count, class... Tail>
 template <Calls& via, auto slot, class Count, class... Tail>
 int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm, Tail... tail) {
   const bool on_gpu = before_on_demand_call();
-  if (is_refused(count)) [[unlikely]]
-    return inside(via.*slot, buffer, count, type, root, comm, tail...);
   CommEntry* const entry = runtime().comms.find(comm);
-  const FirstStep first = first_step<via, Tail...>(entry, Collective::broadcast, bytes_moved(entry, false, type, count),
-                                                   [on_gpu] { return on_gpu; });
+  const FirstStep first = first_step<via, Tail...>(
+      entry, Collective::broadcast, bytes_moved(entry, false, type, count), [on_gpu] { return on_gpu; },
+      [&](const CommEntry& on) { return refuses_bcast(on, buffer, count, type, root); });
   if (first == FirstStep::call_library) return inside(via.*slot, buffer, count, type, root, comm, tail...);
   return full_bcast<via, slot>(first, on_gpu, buffer, count, type, root, comm, tail...);
 }
@@ -63,6 +64,9 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
       return std::apply(via.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
   const bool on_gpu = before_on_demand_call();
+  if (is_refused<via, Tail...>(runtime().comms.find(comm),
+                               [&](const CommEntry& entry) { return refuses_moved<only>(entry, out, in, root); }))
+    return call(out.arguments(), in.arguments());
   if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_moved<only>(call_name<slot>, out, in, root, comm, tail...))
       return *done;
@@ -150,11 +154,13 @@ int alltoallw(const void* send, const Count* send_counts, const At* send_at, con
                        receive_types, comm, tail...);
   };
   const bool on_gpu = before_on_demand_call();
+  const TypedGiven<const void*, Count, At> out{send, send_counts, send_at, send_types};
+  const TypedGiven<void*, Count, At> in{receive, receive_counts, receive_at, receive_types};
+  if (is_refused<via, Tail...>(runtime().comms.find(comm),
+                               [&](const CommEntry& entry) { return refuses_alltoallw(entry, out, in); }))
+    return call(send, receive);
   if (may_dispatch<via>()) [[unlikely]]
-    if (const std::optional<int> done = dispatch_alltoallw(
-            call_name<slot>, TypedGiven<const void*, Count, At>{send, send_counts, send_at, send_types},
-            TypedGiven<void*, Count, At>{receive, receive_counts, receive_at, receive_types}, comm, tail...))
-      return *done;
+    if (const std::optional<int> done = dispatch_alltoallw(call_name<slot>, out, in, comm, tail...)) return *done;
   if (on_gpu)
     if (const std::optional<int> done =
             call_with_shadowed_types(call_name<slot>, send, send_counts, send_at, send_types, receive, receive_counts,

@@ -71,7 +71,10 @@ template <Calls& via, auto slot, class Count, class... Tail>
     if (const std::optional<int> done =
             dispatch_reduce(call_name<slot>, send, receive, count, type, op, root, comm, tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
+  if constexpr (blocking<Tail...>)
+    leave_to_library<via>(comm, [&](const CommEntry& entry) {
+      return refuses_reduction(entry, {send, receive, count, count, type, op}, root);
+    });
   if (on_gpu)
     if (const CollectiveMembers members = members_of(comm); members.known) {
       const BufferRegion from = members.has_part(root) ? operand(send, count, type) : BufferRegion{send};
@@ -88,8 +91,11 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
            Tail... tail) {
   const bool on_gpu = before_on_demand_call();
   CommEntry* const entry = runtime().comms.find(comm);
-  const FirstStep first = first_step<via, Tail...>(entry, Collective::reduce, bytes_moved(entry, false, type, count),
-                                                   [on_gpu] { return on_gpu; });
+  const FirstStep first = first_step<via, Tail...>(
+      entry, Collective::reduce, bytes_moved(entry, false, type, count), [on_gpu] { return on_gpu; },
+      [&](const CommEntry& on) {
+        return refuses_reduction(on, {send, receive, count, count, type, op}, root);
+      });
   if (first == FirstStep::call_library) return inside(via.*slot, send, receive, count, type, op, root, comm, tail...);
   return full_reduce<via, slot>(first, on_gpu, send, receive, count, type, op, root, comm, tail...);
 }
@@ -105,7 +111,14 @@ template <Calls& via, auto slot, bool scans, class Count, class... Tail>
     if (const std::optional<int> done =
             dispatch_allreduce(call_name<slot>, send, receive, count, type, op, comm, tail...))
       return *done;
-  if constexpr (blocking<Tail...>) scans ? before_library_collective(comm) : leave_to_library<via>(comm);
+  if constexpr (blocking<Tail...>) {
+    if constexpr (scans)
+      before_library_collective(comm);
+    else
+      leave_to_library<via>(comm, [&](const CommEntry&) {
+        return refuses_reduction({send, receive, count, count, type, op});
+      });
+  }
   if (on_gpu && comm != MPI_COMM_NULL)
     if (const std::optional<int> done =
             call_with_shadows(call_name<slot>, operand(send, count, type),
@@ -120,8 +133,11 @@ template <Calls& via, auto slot, class Count, class... Tail>
 int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Tail... tail) {
   const bool on_gpu = before_on_demand_call();
   CommEntry* const entry = runtime().comms.find(comm);
-  const FirstStep first = first_step<via, Tail...>(entry, Collective::allreduce, bytes_moved(entry, false, type, count),
-                                                   [on_gpu] { return on_gpu; });
+  const FirstStep first = first_step<via, Tail...>(
+      entry, Collective::allreduce, bytes_moved(entry, false, type, count), [on_gpu] { return on_gpu; },
+      [&](const CommEntry&) {
+        return refuses_reduction({send, receive, count, count, type, op});
+      });
   if (first == FirstStep::call_library) return inside(via.*slot, send, receive, count, type, op, comm, tail...);
   return full_over_all<via, slot, false>(first, on_gpu, send, receive, count, type, op, comm, tail...);
 }
@@ -157,12 +173,16 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
     return inside(via.*slot, staged_send, staged_receive, counts, type, op, comm, tail...);
   };
   const bool on_gpu = before_on_demand_call();
+  [[maybe_unused]] const auto refused = [&](const CommEntry& entry) {
+    return counts && refuses_reduction(scattered_reduction(entry, send, receive, counts, type, op));
+  };
+  if (is_refused<via, Tail...>(runtime().comms.find(comm), refused)) return call(send, receive);
   if (may_dispatch<via>() && counts) [[unlikely]]
     if (const std::optional<int> done = dispatch_reduce_scatter(
             call_name<slot>, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm,
             tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
+  if constexpr (blocking<Tail...>) leave_to_library<via>(comm, refused);
   if (on_gpu && counts)
     if (const CollectiveMembers members = members_of(comm); members.known) {
       std::int64_t all = 0;
@@ -190,7 +210,10 @@ template <Calls& via, auto slot, class Count, class... Tail>
     if (const std::optional<int> done = dispatch_reduce_scatter(
             call_name<slot>, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library<via>(comm);
+  if constexpr (blocking<Tail...>)
+    leave_to_library<via>(comm, [&](const CommEntry&) {
+      return refuses_reduction({send, receive, count, count, type, op});
+    });
   if (on_gpu)
     if (const CollectiveMembers members = members_of(comm); members.known) {
       std::int64_t all = 0;
@@ -209,8 +232,11 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
                          Tail... tail) {
   const bool on_gpu = before_on_demand_call();
   CommEntry* const entry = runtime().comms.find(comm);
-  const FirstStep first = first_step<via, Tail...>(entry, Collective::reduce_scatter,
-                                                   bytes_moved(entry, true, type, count), [on_gpu] { return on_gpu; });
+  const FirstStep first = first_step<via, Tail...>(
+      entry, Collective::reduce_scatter, bytes_moved(entry, true, type, count), [on_gpu] { return on_gpu; },
+      [&](const CommEntry&) {
+        return refuses_reduction({send, receive, count, count, type, op});
+      });
   if (first == FirstStep::call_library) return inside(via.*slot, send, receive, count, type, op, comm, tail...);
   return full_reduce_scatter_block<via, slot>(first, on_gpu, send, receive, count, type, op, comm, tail...);
 }

@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "base/float_environment.hpp"
 #include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/maximum.hpp"
 #include "interpose/collectives/queue.hpp"
@@ -27,6 +28,7 @@ Route route(CommEntry& entry, Collective what, std::int64_t bytes, bool blocking
   if (const Job* all = job(); !blocking && !(all && all->nonblocking)) return to;
   to.queue = choose_queue(collectives_of(entry), what, bytes, blocking, exact, &choice);
   if (to.queue) {
+    const FloatEnvironment floats;
     to.owner = collectives_of(entry).queue;
     to.pipeline.piece = choice.chunk_bytes;
     to.pipeline.in_flight = choice.in_flight;

@@ -22,6 +22,7 @@
 #include "interpose/collectives/pending.hpp"
 #include "interpose/collectives/quantized_operations.hpp"
 #include "interpose/collectives/reduction_order.hpp"
+#include "interpose/collectives/refused_calls.hpp"
 #include "interpose/collectives/requests.hpp"
 #include "interpose/collectives/short_calls.hpp"
 #include "interpose/message/collective_exchange.hpp"
@@ -68,30 +69,40 @@ template <AtRoot only, class Out, class In>
   }
 }
 
-/// True if the MPI library refuses a call with this count, which is significant on this rank, before it communicates.
-/// Such a call does not count among the blocking collectives, of which all members must have counted equally many.
-constexpr bool is_refused(std::int64_t count) noexcept { return count < 0; }
-
 /// What an entry does with a collective.
 enum class FirstStep {
-  call_library,  ///< calls the library; the call has been counted, and nothing else is left to do
+  call_library,  ///< calls the library, and nothing else is left to do: the call is counted, or it is refused
   leave,         ///< leaves the call to the library, on the entry's usual path
   dispatch,      ///< calls a dispatch function, which may still leave the call to the library
 };
+/// True if the library refuses a call that may wait for other members, and that may have to be counted: refused(entry).
+/// In a communicator with memory the dispatch functions find that out.
+template <Calls& via, class... Tail, class Refused>
+[[gnu::always_inline]] inline bool is_refused(const CommEntry* entry, const Refused& refused) noexcept {
+  if constexpr (!blocking<Tail...> && !persistent<Tail...>) return false;
+  return may_dispatch<via>() && entry && entry->size() >= 2 && !(blocking<Tail...> && has_memory(*entry)) &&
+         refused(*entry);
+}
+
 /// Entries ask this first. `bytes`: the result of bytes_moved(). examined() is called for a collective that is left to
-/// the library and tells whether its buffers or types have to be looked at.
+/// the library and tells whether its buffers or types have to be looked at. refused(entry): whether the library refuses
+/// the call; see is_refused().
 ///
 /// A collective is left here if the members have agreed to do that at its size, or there is one member only, or there
 /// is no shared memory. The answer is the same on all of them, because the numbers of bytes are. It costs 60
 /// instructions, a dispatch that ends in the same answer 250, with a datatype that has not been decoded yet 2900.
-template <Calls& via, class... Tail, class Examined>
+template <Calls& via, class... Tail, class Examined, class Refused>
 [[gnu::always_inline]] inline FirstStep first_step(CommEntry* entry, Collective what, std::int64_t bytes,
-                                                   const Examined& examined) noexcept {
+                                                   const Examined& examined, const Refused& refused) noexcept {
   if (entry && (entry->size() < 2 || (bytes > 0 && collectives_of(*entry).leaves(what, form_of<Tail...>, bytes)))) {
     if (any_collective_pending() || reporting() || nested<via>() || examined()) return FirstStep::leave;
-    return !blocking<Tail...> || count_left_at_once(*entry) ? FirstStep::call_library : FirstStep::leave;
+    if (!blocking<Tail...> || !collectives_of(*entry).on_one_node) return FirstStep::call_library;
+    return refused(*entry) || count_left_at_once(*entry) ? FirstStep::call_library : FirstStep::leave;
   }
   if (!may_dispatch<via>()) return FirstStep::leave;
+  if (blocking<Tail...> && entry && has_memory(*entry)) return FirstStep::dispatch;
+  if (is_refused<via, Tail...>(entry, refused)) [[unlikely]]
+    return FirstStep::call_library;
   return blocking<Tail...> && bytes > 0 && has_no_memory(*entry, bytes) ? FirstStep::leave : FirstStep::dispatch;
 }
 
@@ -212,19 +223,6 @@ std::optional<int> carry(const Route& route, MPI_Comm comm, const char* call, Ma
   return execute_collective(route, comm, call, std::move(operation), persistent<Tail...>, request_of(tail...));
 }
 
-/// The elements of the block of one rank, as a range from the beginning of the buffer.
-template <class Buffer, class Count>
-Range block_elements(const OneBlock<Buffer, Count>& given, int) noexcept {
-  return {0, given.count};
-}
-template <class Buffer, class Count>
-Range block_elements(const EqualBlocks<Buffer, Count>& given, int rank) noexcept {
-  return {std::int64_t{rank} * given.count, (std::int64_t{rank} + 1) * given.count};
-}
-template <class Buffer, class Count, class At>
-Range block_elements(const VaryingBlocks<Buffer, Count, At>& given, int rank) noexcept {
-  return {given.at[rank], std::int64_t{given.at[rank]} + given.counts[rank]};
-}
 template <class Given>
 UserBlocks blocks_of(const Given& given, int ranks, Access access, StagedBlocks& staged, int only = -1) {
   constexpr int few = 16;
@@ -263,18 +261,6 @@ std::int64_t block_bytes(const VaryingBlocks<Buffer, Count, At>& given, std::int
   return given.counts[rank] * element;
 }
 
-/// True if the same elements in the same place are sent and received. The library reports this as an error: MPICH
-/// compares just these values and, for types without gaps, bytes. Any other call must not be left to the library,
-/// because the other members don't see the difference.
-template <class One, class All>
-bool same_place(const One& one, const All& all, const ElementSize& element, int rank) noexcept {
-  const Range block = block_elements(all, rank);
-  return one.type == all.type && one.count > 0 && one.count == block.length() &&
-         one.buffer ==
-             static_cast<const std::byte*>(static_cast<const void*>(all.buffer)) + block.first * element.packed;
-}
-/// The library reports a null pointer as an invalid buffer, except for types of absolute addresses.
-inline bool no_buffer(const void* buffer, MPI_Datatype type) noexcept { return !buffer && predefined(type); }
 /// `bytes` are those of a call that may be dispatched; -1: its arguments are invalid. Ranks that share memory also take
 /// part in blocking calls without data: in one whose sizes don't match, which is an error, others may wait for them.
 template <class... Tail>
@@ -297,7 +283,7 @@ std::optional<int> dispatch_bcast(const char* call, void* buffer, Count count, M
   const CommMember entry = member_of<Tail...>(comm);
   const std::int64_t bytes = packed_bytes(element_size(type), count);
   if (!entry || !has_size<Tail...>(*entry, bytes) || !valid_root(*entry, root) || !has_request(tail...) ||
-      (bytes > 0 && no_buffer(buffer, type)))
+      (bytes > 0 && no_place(buffer, type)))
     return std::nullopt;
   if (collectives_of(*entry).leaves(Collective::broadcast, form_of<Tail...>, bytes)) return std::nullopt;
   const Route to = route_call<Tail...>(comm, *entry, Collective::broadcast, bytes, 1, true, false);
@@ -425,7 +411,7 @@ std::optional<int> dispatch_reduce_scatter(const char* call, const void* send, v
     if (count < 0 || __builtin_add_overflow(elements, count, &elements)) return std::nullopt;
   }
   const std::int64_t bytes = packed_bytes(element, elements);
-  if (bytes <= 0 || no_buffer(send, type) || (count_of(entry->rank()) > 0 && no_buffer(receive, type)))
+  if (bytes <= 0 || no_buffer(send, type) || (count_of(entry->rank()) > 0 && no_place(receive, type)))
     return std::nullopt;
   if (collectives_of(*entry).leaves(Collective::reduce_scatter, form_of<Tail...>, bytes)) return std::nullopt;
   const DispatchedReduction how = dispatch_reduction(*entry, op, type, element.packed, blocking<Tail...>);

@@ -35,7 +35,7 @@ std::optional<int> dispatch_allgather(const char* call, const Out& out, const In
     const std::int64_t own = packed_bytes(element_size(out.type), out.count);
     if (own != block_bytes(in, element.packed, entry->rank()) || (own > 0 && no_buffer(out.buffer, out.type)))
       return std::nullopt;
-    if (same_place(out, in, element, entry->rank())) return std::nullopt;
+    if (same_place(out, in, element.packed, entry->rank())) return std::nullopt;
   }
   const Route to = route_call<Tail...>(comm, *entry, In::has_arrays ? Collective::allgatherv : Collective::allgather,
                                        bytes, 1, !may_be_quantized(*entry), false);
@@ -121,9 +121,9 @@ std::optional<int> dispatch_rooted(const char* call, const One& one, const All& 
   std::int64_t bytes = 0;
   if (!has_size<Tail...>(*entry, block) || __builtin_mul_overflow(block, std::int64_t{entry->size()}, &bytes))
     return std::nullopt;
-  const auto no_memory = [](const auto& given) { return given.count > 0 && no_buffer(given.buffer, given.type); };
+  const auto no_memory = [](const auto& given) { return given.count > 0 && no_place(given.buffer, given.type); };
   if (!in_place && no_memory(one)) return std::nullopt;
-  if (at_root && (no_memory(all) || (!in_place && same_place(one, all, element, root)))) return std::nullopt;
+  if (at_root && (no_memory(all) || (!in_place && same_place(one, all, element.packed, root)))) return std::nullopt;
   if (at_root && !in_place) {
     // A scatter that the root leaves is left by the others, too. But in a gather they may have sent their blocks.
     const std::int64_t own = packed_bytes(element_size(one.type), one.count);
@@ -202,8 +202,8 @@ std::optional<int> dispatch_varying_rooted(const char* call, const One& one, con
   if (at_root) {
     const ElementSize element = element_size(all.type);
     const std::int64_t sum = element.packed < 0 ? -1 : all_bytes(all, element.packed, entry->size());
-    if (sum < 0 || (sum > 0 && no_buffer(all.buffer, all.type))) return std::nullopt;
-    if (!in_place && same_place(one, all, element, root)) return std::nullopt;
+    if (sum < 0 || (sum > 0 && no_place(all.buffer, all.type))) return std::nullopt;
+    if (!in_place && same_place(one, all, element.packed, root)) return std::nullopt;
     for (int rank = 0; rank < entry->size(); ++rank)
       longest = std::max(longest, block_bytes(all, element.packed, rank));
   }
@@ -292,6 +292,7 @@ std::optional<int> dispatch_alltoallw(const char* call, const Out& out, const In
     return std::nullopt;
   // MPICH reports equal arguments of both directions as aliased buffers.
   if (out.buffer == in.buffer && out.counts == in.counts && out.types == in.types) return std::nullopt;
+  if ((!out.buffer || !in.buffer) && refuses_alltoallw(*entry, out, in)) return std::nullopt;
   std::int64_t longest = 0, sum = 0;
   bool gaps = false;
   for (int rank = 0; rank < entry->size(); ++rank) {

@@ -64,7 +64,7 @@ std::optional<BlockBytes> neighbor_bytes(const Given& given, const std::vector<i
     // Empty arrays may be null pointers.
     if (peers.empty()) return BlockBytes();
     if (!given.counts || !given.at) return std::nullopt;
-  } else if (element.packed > 0 && no_buffer(given.buffer, given.type)) {
+  } else if (element.packed > 0 && no_place(given.buffer, given.type)) {
     return std::nullopt;
   }
   BlockBytes all;
@@ -72,7 +72,7 @@ std::optional<BlockBytes> neighbor_bytes(const Given& given, const std::vector<i
     const std::int64_t bytes = packed_bytes(element, block_elements(given, static_cast<int>(i)).length());
     if (bytes < 0 || (peers[i] >= 0 && !all.add(bytes))) return std::nullopt;
   }
-  if (all.sum > 0 && no_buffer(given.buffer, given.type)) return std::nullopt;
+  if (all.sum > 0 && no_place(given.buffer, given.type)) return std::nullopt;
   return all;
 }
 template <class Buffer, class Count, class At>

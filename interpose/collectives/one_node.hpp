@@ -21,6 +21,8 @@
 #include "interpose/collectives/job.hpp"
 #include "interpose/collectives/pending.hpp"
 #include "interpose/mpi/nested_calls.hpp"
+#include "interpose/objects/comm_registry.hpp"
+#include "interpose/objects/runtime.hpp"
 #include "perfmodel/collective/one_node.hpp"
 
 namespace bestride::inline interpose {
@@ -43,6 +45,8 @@ class OneNode {
   const std::shared_ptr<CommMemory>& memory() const noexcept { return memory_; }
 
   bool has_memory() const noexcept { return rounds_ != nullptr; }
+  /// A call has begun.
+  bool in_call() const noexcept { return open_; }
   /// Calls have asked for memory in vain.
   bool refused() const noexcept { return settled_ && !has_memory(); }
   /// In a call that has memory.
@@ -102,6 +106,12 @@ inline bool may_share_memory(const CommEntry& entry) noexcept {
   return collectives_of(entry).agreed.load(std::memory_order_acquire) && collectives_of(entry).on_one_node;
 }
 
+/// True if the communicator has a OneNode with memory.
+inline bool has_memory(const CommEntry& entry) noexcept {
+  const OneNode* const node = collectives_of(entry).one_node.get();
+  return node && node->has_memory();
+}
+
 /// Begins a blocking collective, of `bytes` bytes as far as this rank knows. True: there is no memory, so the call is
 /// left to the MPI library.
 inline bool has_no_memory(CommEntry& entry, std::int64_t bytes) noexcept {
@@ -147,6 +157,11 @@ inline bool leaves_neighbors(const CommEntry& entry, bool blocking) noexcept {
 /// left to the MPI library.
 bool barrier_on_one_node(MPI_Comm comm, CommEntry* known) noexcept;
 
+/// True if a blocking collective has begun, and so is counted.
+inline bool in_counted_call(const CommEntry& entry) noexcept {
+  const OneNode* const node = collectives_of(entry).one_node.get();
+  return node ? node->in_call() : collectives_of(entry).call_begun;
+}
 /// Counts a blocking collective that is left to the MPI library, among those that may go through a OneNode. The members
 /// have agreed. False: there is no OneNode so far, and nothing was done.
 [[gnu::always_inline]] inline bool count_left_at_once(CommEntry& entry) noexcept {
@@ -157,9 +172,14 @@ bool barrier_on_one_node(MPI_Comm comm, CommEntry* known) noexcept;
 }
 /// The same if that is not known.
 void count_left_collective(MPI_Comm comm) noexcept;
-/// Called before such a collective by an entry that forwards to `via`.
-template <Calls& via>
-void leave_to_library(MPI_Comm comm) noexcept {
+/// Called before such a collective by an entry that forwards to `via`. refused(entry): whether the library refuses the
+/// call, which then is not counted; asked about an intra-communicator of two ranks or more.
+template <Calls& via, class Refused>
+void leave_to_library(MPI_Comm comm, const Refused& refused) noexcept {
+  if (job())
+    if (const CommEntry* const entry = runtime().comms.find(comm);
+        entry && entry->size() >= 2 && !in_counted_call(*entry) && refused(*entry))
+      return;
   before_library_collective(comm);
   if (!nested<via>()) count_left_collective(comm);
 }

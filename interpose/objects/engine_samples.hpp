@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/float_environment.hpp"
 #include "interpose/mpi/brief_mutex.hpp"
 
 namespace bestride::inline interpose {
@@ -24,6 +25,7 @@ class EngineSamples {
   /// Adds a sample. A sample, or the mean of those before it, is dropped if it lasted much longer than the other one:
   /// then the thread had to wait for its processor.
   void add(std::int64_t bytes, std::int64_t own_ns, std::int64_t library_ns) noexcept {
+    const FloatEnvironment floats;
     const Sums sample{static_cast<double>(bytes), static_cast<double>(own_ns), static_cast<double>(library_ns)};
     const std::lock_guard lock(mutex_);
     if (sums_.bytes > 0 && exceeds(sample, sums_)) return;

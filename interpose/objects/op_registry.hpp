@@ -15,6 +15,8 @@ class OpRegistry {
  public:
   /// True if `op` is a user-defined operation that commutes. Any thread.
   bool commutative(MPI_Op op) const noexcept;
+  /// True if `op` is known as a user-defined operation.
+  bool known(MPI_Op op) const noexcept { return op != MPI_OP_NULL && table_.find(op) != nullptr; }
   /// The MPI library has just created `op`.
   void made(MPI_Op op, bool commutative) noexcept;
   /// `op` is about to be freed. Returns whether it was known, and in *commutative the argument with which made()

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/float_environment.hpp"
 #include "base/message.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
@@ -81,6 +82,7 @@ PlanRef TypeDefinition::make(std::int64_t count) noexcept {
   if (PlanRef known = find_locked(count)) return known;
   try {
     if (inject_failure(FailPoint::plan)) throw std::bad_alloc();
+    const FloatEnvironment floats;  // of the shape's logarithms
     PlanRef plan(new Plan(counted(decoded_, count), decoded_.leaf, leaf_size_, decoded_.unit_bytes));
     if (plans_.size() < most_plans) {
       plans_.push_back({count, plan});

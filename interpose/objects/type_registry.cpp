@@ -36,7 +36,7 @@ constinit SpareMemory spare_type;
 /// A communicator of this rank alone that returns errors; MPI_COMM_NULL if it can't be made. Not by MPI_Comm_dup or
 /// MPI_Comm_split: another thread may be in a collective call on MPI_COMM_SELF, and a duplicate would run the
 /// application's attribute copy functions.
-MPI_Comm comm_for_asking() noexcept {
+MPI_Comm make_comm_for_asking() noexcept {
   static constinit std::atomic<int> next_tag{23411};  // two threads must not use the same tag at the same time
   MPI_Group self = MPI_GROUP_NULL;
   MPI_Comm comm = MPI_COMM_NULL;
@@ -205,18 +205,21 @@ bool TypeEntry::is_current() noexcept try {
   return false;
 }
 
-bool TypeRegistry::asked_committed(MPI_Datatype type) noexcept {
+MPI_Comm TypeRegistry::comm_for_asking() noexcept {
   MPI_Comm comm = asking_comm_.load(std::memory_order_acquire);
-  if (comm == MPI_COMM_NULL) {
-    if (!runtime().in_world()) return true;
-    comm = comm_for_asking();
-    if (comm == MPI_COMM_NULL) return true;
-    MPI_Comm other = MPI_COMM_NULL;
-    if (!asking_comm_.compare_exchange_strong(other, comm, std::memory_order_acq_rel)) {
-      real.Comm_free(&comm);
-      comm = other;
-    }
+  if (comm != MPI_COMM_NULL || !runtime().in_world()) return comm;
+  comm = make_comm_for_asking();
+  MPI_Comm other = MPI_COMM_NULL;
+  if (comm != MPI_COMM_NULL && !asking_comm_.compare_exchange_strong(other, comm, std::memory_order_acq_rel)) {
+    real.Comm_free(&comm);
+    comm = other;
   }
+  return comm;
+}
+
+bool TypeRegistry::asked_committed(MPI_Datatype type) noexcept {
+  const MPI_Comm comm = comm_for_asking();
+  if (comm == MPI_COMM_NULL) return true;
   char none = 0;
   int position = 0;
   return real.Pack(&none, 0, type, &none, 0, &position, comm) == MPI_SUCCESS;

@@ -175,6 +175,12 @@ class TypeRegistry {
   }
   /// True if the handle may be used in communication. If incomplete(), false may be wrong.
   bool committed(MPI_Datatype type) noexcept { return predefined(type) || unused_.has(type) || find(type); }
+  /// Asks the MPI library whether `type` is committed. True if it can't be asked, because only sessions are open: only
+  /// an erroneous program uses a type that is not committed.
+  bool asked_committed(MPI_Datatype type) noexcept;
+  /// A communicator of this rank alone that returns errors, with which the library is asked; MPI_COMM_NULL: there is
+  /// none.
+  MPI_Comm comm_for_asking() noexcept;
   /// Bytes of one element of a committed type, from the MPI library, so the type need not be decoded; 0: the type is
   /// not known, or has no bytes, or more than INT_MAX.
   std::int64_t size_of(MPI_Datatype type) noexcept {
@@ -228,10 +234,6 @@ class TypeRegistry {
   void clear() noexcept;
 
  private:
-  /// Asks the MPI library whether `type` is committed. True if it can't be asked, because only sessions are open: only
-  /// an erroneous program uses a type that is not committed.
-  bool asked_committed(MPI_Datatype type) noexcept;
-
   std::int64_t size_of_derived(MPI_Datatype type) noexcept;
   void insert_entry(MPI_Datatype type, void* context) noexcept;
   /// The entry of a type with a mark, from now on.
@@ -255,7 +257,7 @@ class TypeRegistry {
 
   HandleTable<MPI_Datatype, TypeEntry, NoMutex> table_;  ///< changed under the mutex
   std::atomic<bool> incomplete_{false};
-  std::atomic<MPI_Comm> asking_comm_{MPI_COMM_NULL};  ///< of this rank alone, returns errors; for asked_committed()
+  std::atomic<MPI_Comm> asking_comm_{MPI_COMM_NULL};  ///< of this rank alone, returns errors; see comm_for_asking()
   CommittedMarks unused_;                             ///< types without an entry; one gets it under the mutex
   std::atomic<std::size_t> uncommitted_count_{0};     ///< of `uncommitted_`
   BriefMutex mutex_;                                  ///< protects the members below and changes to the table

@@ -38,6 +38,7 @@ void Tally::add_to_site(std::uint16_t served, double saved_seconds) noexcept {
 
 void Tally::add(const TalliedCall& tallied) noexcept {
   const std::lock_guard lock(mutex_);
+  const FloatEnvironment floats;
   for (Sum& sum : sums_)
     if (sum.tallied.call == tallied.call && sum.tallied.strategy == tallied.strategy &&
         sum.tallied.reason == tallied.reason && sum.tallied.layout == tallied.layout) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/float_environment.hpp"
 #include "datatype/layout.hpp"
 #include "interpose/mpi/functions.hpp"
 #include "perfmodel/host/strategy.hpp"
@@ -59,7 +60,9 @@ class Stopwatch {
     if (on_) start_ = std::chrono::steady_clock::now();
   }
   double seconds() const noexcept {
-    return on_ ? std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() : 0;
+    if (!on_) return 0;
+    const FloatEnvironment floats;
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/float_environment.hpp"
 #include "telemetry/record/layout.hpp"
 
 namespace bestride::inline telemetry {
@@ -74,6 +75,7 @@ class MessageLog {
   void adapt(std::uint64_t now) noexcept {
     const std::uint64_t before = filled_.exchange(now, std::memory_order_relaxed);
     if (before == 0 || now <= before) return;
+    const FloatEnvironment floats;
     const double seconds = static_cast<double>(now - before) / file_.header.ticks_per_second.get();
     const std::uint32_t share = share_.load(std::memory_order_relaxed);
     if (seconds < least_seconds && share > least_share)

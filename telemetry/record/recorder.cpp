@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "base/float_environment.hpp"
 #include "base/launcher_rank.hpp"
 #include "base/message.hpp"
 #include "telemetry/record/functions.hpp"
@@ -190,6 +191,7 @@ void Recorder::check_rate(ThreadRecorder& thread) noexcept {
   const std::uint64_t calls = thread.calls - std::exchange(thread.checked_at, thread.calls);
   const std::uint64_t before = std::exchange(thread.checked, now);
   if (before == 0) return;
+  const FloatEnvironment floats;
   const double share = static_cast<double>(calls) * ticks_per_record_ / static_cast<double>(now - before + 1);
   const auto limit = [&](double part) { return share > part * most * static_cast<double>(thread.sampling + 1); };
   // Upwards at once, because a program may make its calls within a millisecond; downwards slowly.
@@ -200,6 +202,7 @@ void Recorder::check_rate(ThreadRecorder& thread) noexcept {
 
 void Recorder::measure_cost(RecordHeader& header) noexcept {
   constexpr unsigned records = 64;
+  const FloatEnvironment floats;
   auto* const thread = new (std::nothrow) ThreadRecorder;
   auto* const ring = new (std::nothrow) CallRecord[records];
   ThreadRecord record;

@@ -10,7 +10,7 @@ import re
 import sys
 
 MOST_LINES = 600
-MOST_SOURCE_LINES = 92460  # of all source without tests and benchmarks; CONTRIBUTING.md has the goal
+MOST_SOURCE_LINES = 92840  # of all source without tests and benchmarks; CONTRIBUTING.md has the goal
 MOST_VARIABLES = 41        # in docs/variables.md
 CODE = (".cpp", ".hpp", ".h", ".c", ".cu", ".inc", ".py", ".sh", ".F90", ".f90", ".tsv")
 TEXT = CODE + (".md", ".txt", ".cmake", ".json", ".yml", ".yaml")

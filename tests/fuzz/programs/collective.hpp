@@ -106,4 +106,7 @@ class Collective {
   mutable std::vector<std::unique_ptr<const Layout>> layouts_;  ///< by rank
 };
 
+/// Calls that the library refuses on one rank; the errors are returned.
+void refused(Context& context, const Step& step, const CommSlot& slot, Random& common);
+
 }  // namespace bestride::fuzz

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Invalid arguments, with MPI_ERRORS_RETURN or an error handler of the program: checks the error class, and which
 // handler is called how often.
+#include "tests/fuzz/programs/collective.hpp"
 #include "tests/fuzz/programs/common.h"
 #include "tests/fuzz/programs/received.hpp"
 
@@ -67,9 +68,13 @@ void truncation(Context& context, const Step& step, MPI_Comm comm, int rank, int
   }
 }
 
-void wrong_or_truncated(Context& context, const Step& step, const CommSlot& slot, Random& common, bool truncate) {
-  if (truncate)
+enum class Error { on_all_ranks, on_one_rank, truncated };
+
+void wrong_or_truncated(Context& context, const Step& step, const CommSlot& slot, Random& common, Error error) {
+  if (error == Error::truncated)
     truncation(context, step, slot.h, slot.rank, slot.group().size(), common);
+  else if (error == Error::on_one_rank)
+    refused(context, step, slot, common);
   else
     wrong_arguments(context, step, slot.h, common, slot.group().size());
 }
@@ -79,9 +84,11 @@ void wrong_or_truncated(Context& context, const Step& step, const CommSlot& slot
 void errors(Context& context, const Step& step) {
   Random common(seed_of(step, 1));
   CommSlot& slot = context.pick_comm(common);
-  const bool own = common.chance(60), world_too = common.chance(50), truncate = common.chance(25);
+  const bool own = common.chance(60), world_too = common.chance(50);
+  constexpr Error drawn[] = {Error::on_all_ranks, Error::on_one_rank, Error::on_one_rank, Error::truncated};
+  const Error error = common.pick(drawn);
   if (slot.mine < 0) return;
-  if (!own) return wrong_or_truncated(context, step, slot, common, truncate);
+  if (!own) return wrong_or_truncated(context, step, slot, common, error);
   MPI_Errhandler mine = MPI_ERRHANDLER_NULL, other = MPI_ERRHANDLER_NULL, before = MPI_ERRHANDLER_NULL;
   fuzz_expected_comm = slot.h;
   if (context.recorder) context.line("fuzz_expected_comm = " + context.recorder->handle(slot.h) + ";");
@@ -94,7 +101,7 @@ void errors(Context& context, const Step& step) {
     CALL(context, Comm_set_errhandler, MPI_COMM_WORLD, other);
   }
   CALL(context, Comm_set_errhandler, slot.h, mine);
-  wrong_or_truncated(context, step, slot, common, truncate);
+  wrong_or_truncated(context, step, slot, common, error);
   CALL(context, Comm_set_errhandler, slot.h, before);
   if (other != MPI_ERRHANDLER_NULL) {
     CALL(context, Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
