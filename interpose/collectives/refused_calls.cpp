@@ -91,7 +91,7 @@ Fault fault_of_type(MPI_Datatype type, bool any_elements) noexcept {
 }
 
 bool refuses(Fault fault) noexcept {
-  return fault != Fault::none && library_checks() >= (fault == Fault::in_any_library ? Checks::some : Checks::as_mpich);
+  return library_checks() >= (fault == Fault::in_any_library ? Checks::some : Checks::as_mpich);
 }
 
 }  // namespace dispatch_detail

@@ -142,7 +142,7 @@ Fault fault_of_typed(const CommEntry& entry, const Given& given) noexcept {
   return fault;
 }
 
-/// True if the library refuses a call with this fault.
+/// True if the library refuses a call with this fault, which is not Fault::none.
 bool refuses(Fault fault) noexcept;
 
 }  // namespace dispatch_detail
