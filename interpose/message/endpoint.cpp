@@ -53,7 +53,7 @@ bool Endpoint::prepare(CallKind kind, const void* user, std::int64_t count, Type
                              : plan->bytes() > runtime().options().pack_limit ? "size"
                                                                               : "model");
     case Strategy::respell: {
-      const Respelled* spelled = traits.allows_respelling ? plan->respelled() : nullptr;
+      const Respelled* spelled = traits.allows_respelling ? plan->respelled(kind) : nullptr;
       if (!spelled) return forward_because("not respellable");
       if (spelled->count > largest) return forward_because("count");
       mpi_buffer_ = static_cast<std::byte*>(user_) + plan->layout()->offset();

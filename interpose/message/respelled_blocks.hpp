@@ -93,7 +93,8 @@ class RespelledBlocks {
     std::int64_t step = 0, handed = 0;
     if (!Given::many ||
         (!__builtin_mul_overflow(std::int64_t{given_.count}, entry.extent(), &step) &&
-         !__builtin_mul_overflow(endpoint_.count(), endpoint_.plan()->respelled()->extent, &handed) && step == handed))
+         !__builtin_mul_overflow(endpoint_.count(), endpoint_.plan()->respelled(endpoint_.kind())->extent, &handed) &&
+         step == handed))
       return true;
     endpoint_.forward_because("extent");
     return false;
@@ -132,7 +133,7 @@ class RespelledBlocks<VaryingBlocks<Buffer, Count, Displacement>> {
     // long.
     if (!equal && !(plan = find_plan(entry, 1))) return forward_because("first use");
     respelled_plan_ = PlanRef(plan);
-    const Respelled* spelled = plan->respelled();
+    const Respelled* spelled = plan->respelled(endpoint_.kind());
     if (!spelled) return forward_because("not respellable");
     std::int64_t length = 0;
     if (!equal && (__builtin_mul_overflow(spelled->count, spelled->extent, &length) || length != entry.extent()))
@@ -156,7 +157,8 @@ class RespelledBlocks<VaryingBlocks<Buffer, Count, Displacement>> {
   auto arguments() const noexcept {
     auto* first = static_cast<char*>(const_cast<void*>(static_cast<const void*>(given_.buffer))) +
                   respelled_plan_->layout()->offset();
-    return std::tuple(static_cast<Buffer>(first), counts_.data(), at_.data(), respelled_plan_->respelled()->type);
+    return std::tuple(static_cast<Buffer>(first), counts_.data(), at_.data(),
+                      respelled_plan_->respelled(endpoint_.kind())->type);
   }
   const Endpoint& endpoint() const noexcept { return endpoint_; }
 

@@ -18,16 +18,15 @@ namespace {
 /// Largest packed message, in bytes, of a type whose basic elements a fragment may split: a type of several basic
 /// types, or of one wide basic type. A contiguous message is cut into fragments at any byte. If that splits a basic
 /// element of the type that the receiver posted, MPICH 4.0.2 over UCX raises MPI_ERR_TRUNCATE; it does not if the
-/// sender's type is the same (measured: from 8.2 KiB up in shared memory for {int, double} and for 32-byte elements; 4,
-/// 8 and 16 bytes divide the fragments). So a longer message of this kind is not packed by its sender.
+/// sender's type is the same (measured: from 8.2 KiB up in shared memory for {int, double}, for 32-byte elements and,
+/// in synchronous messages, for 16-byte elements; 4 and 8 bytes divide the fragments). So a longer message of this kind
+/// is not packed by its sender.
 constexpr std::int64_t split_limit = 4096;
 /// The same between hosts: the smallest fragment of a UCX transport.
 constexpr std::int64_t split_limit_between_hosts = 1024;
 
 /// True if basic elements of `leaf_size` bytes (0: several sizes) are never split between fragments.
-bool divides_fragments(std::int64_t leaf_size, Distance distance) noexcept {
-  return leaf_size != 0 && leaf_size <= (distance == Distance::network ? 8 : 16);
-}
+bool divides_fragments(std::int64_t leaf_size) noexcept { return leaf_size != 0 && leaf_size <= 8; }
 
 }  // namespace
 
@@ -42,7 +41,7 @@ Plan::Plan(LayoutPtr layout, MPI_Datatype leaf, std::int64_t leaf_size, std::int
 Plan::~Plan() { delete packer_.load(std::memory_order_acquire); }
 
 bool Plan::may_be_split(Distance distance) const noexcept {
-  return !divides_fragments(leaf_size_, distance) &&
+  return !divides_fragments(leaf_size_) &&
          shape_.bytes > (distance == Distance::network ? split_limit_between_hosts : split_limit);
 }
 

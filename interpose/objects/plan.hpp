@@ -62,8 +62,12 @@ class Plan {
     const Packer* known = packer_.load(std::memory_order_acquire);
     return known ? known : compile();
   }
-  /// The respelled type; nullptr if it can't be created. Valid as long as the plan.
-  const Respelled* respelled() noexcept { return typed_.get(*this, layout_, leaf_, leaf_size_); }
+  /// The respelled type; nullptr if it can't be created. Valid as long as the plan. The library receives into the
+  /// application's contiguous type wherever a fragment ends, so the respelled type of such a receive is bytes, too.
+  const Respelled* respelled(CallKind kind) noexcept {
+    return contiguous() && !is_sending(kind) ? packed_receive_.get(*this, nullptr, MPI_BYTE, 1)
+                                             : typed_.get(*this, layout_, leaf_, leaf_size_);
+  }
   /// A type for packed bytes as one element with a larger extent, if that is faster than sending MPI_BYTE elements;
   /// else nullptr. The type of a send keeps its basic type, so that no fragment splits an element; the type of a
   /// receive is bytes, which can't be split.

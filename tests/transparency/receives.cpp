@@ -232,4 +232,52 @@ MPI_CASE(new_types_of_16_byte_elements) {
   MPI_Type_free(&sent);
 }
 
+namespace {
+
+/// `count` elements as one element of a type: next to each other, or with gaps.
+MPI_Datatype type_of_elements(int count, MPI_Datatype element, bool gaps) {
+  MPI_Datatype type;
+  MPI_Type_vector(count, 1, gaps ? 2 : 1, element, &type);
+  MPI_Type_commit(&type);
+  return type;
+}
+
+/// Sends `count` elements from rank 0 to rank 1, which has room for `room`.
+void move_elements(int count, int room, MPI_Datatype element, MPI_Aint size, bool gaps, bool synchronous) {
+  std::vector<char> memory(static_cast<std::size_t>(2 * room * size));
+  MPI_Datatype type = type_of_elements(world_rank() == 0 ? count : room, element, gaps);
+  const MPI_Aint step = gaps ? 2 * size : size;
+  if (world_rank() == 0) {
+    for (int i = 0; i < count; ++i) std::fill_n(memory.begin() + i * step, size, static_cast<char>(i % 100 + 1));
+    (synchronous ? MPI_Ssend : MPI_Send)(memory.data(), 1, type, 1, 0, MPI_COMM_WORLD);
+  } else {
+    MPI_Status status;
+    CHECK_EQUAL(MPI_SUCCESS, error_class(MPI_Recv(memory.data(), 1, type, 0, 0, MPI_COMM_WORLD, &status)));
+    int received = 0, wrong = 0;
+    MPI_Get_elements(&status, element, &received);
+    CHECK_EQUAL(count, received);
+    for (int i = 0; i < count; ++i)
+      wrong += std::count(memory.begin() + i * step, memory.begin() + i * step + size, i % 100 + 1) != size;
+    CHECK_EQUAL(0, wrong);
+  }
+  MPI_Type_free(&type);
+}
+
+}  // namespace
+
+/// Fragments end at other bytes in a synchronous message. The library alone receives all of these: elements that lie
+/// next to each other wherever a fragment ends, those with gaps because their sender ends fragments between elements.
+MPI_CASE(fragments_of_any_element) {
+  const ReturnErrors returned(MPI_COMM_WORLD);
+  for (const MPI_Datatype element : {MPI_INT, MPI_DOUBLE, MPI_C_DOUBLE_COMPLEX}) {
+    MPI_Aint low = 0, size = 0;
+    MPI_Type_get_extent(element, &low, &size);
+    for (MPI_Aint bytes = 8096; bytes < 40000; bytes += bytes < 8384 ? 16 : 1776)
+      for (int how = 0; how < 4; ++how) {
+        const int count = static_cast<int>(bytes / size);
+        move_elements(count, static_cast<int>(bytes / 16 % 3 + 1) * count, element, size, how >= 2, how % 2 == 1);
+      }
+  }
+}
+
 int main(int argc, char** argv) { return run_watched_cases(argc, argv); }
