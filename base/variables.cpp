@@ -21,6 +21,8 @@ extern char** environ;
 namespace bestride {
 namespace {
 
+constexpr const char* forced = "BESTRIDE_FORCE";
+
 int index_of(std::string_view name) {
   const auto all = variables();
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -100,6 +102,23 @@ void Settings::take(std::size_t i, const std::string& text, VariableSource sourc
   else
     problems_.push_back(std::string(variable.name) + "='" + text + "' is not " + expected(variable) + "; '" +
                         values_[i].text + "' is used");
+  if (std::string_view(variable.name) == forced) take_forced(text, source, file);
+}
+
+/// `all`: name=value,name=value.
+void Settings::take_forced(const std::string& all, VariableSource source, const std::string& file) {
+  for (std::size_t from = 0; from < all.size();) {
+    const std::size_t end = std::min(all.find(',', from), all.size());
+    const std::string entry = trimmed(all.substr(from, end - from));
+    const std::size_t equals = entry.find('=');
+    const int i = equals == std::string::npos ? -1 : index_of(std::string(forced) + "=" + entry.substr(0, equals));
+    if (i >= 0)
+      take(static_cast<std::size_t>(i), entry.substr(equals + 1), source, file);
+    else
+      problems_.push_back(std::string(forced) + ": '" + entry +
+                          "' is not name=value with a known name ('bestride info --env' lists them); it is ignored");
+    from = end + 1;
+  }
 }
 
 /// `asked_for`: the user named the file, so it must exist. The files at the default paths are optional.
@@ -148,7 +167,8 @@ Settings Settings::read() {
   if (const char* path = std::getenv("BESTRIDE_CONFIG"); path && *path)
     settings.read_file(path, VariableSource::config_file, true);
   for (std::size_t i = 0; i < variables().size(); ++i)
-    if (const char* text = std::getenv(variables()[i].name)) settings.take(i, text, VariableSource::environment, "");
+    if (const char* name = variables()[i].name; !std::strchr(name, '='))
+      if (const char* text = std::getenv(name)) settings.take(i, text, VariableSource::environment, "");
   return settings;
 }
 

@@ -14,7 +14,8 @@ namespace bestride {
 enum class VariableType : std::uint8_t { flag, size, automatic_size, text, choice };
 
 struct Variable {
-  const char* name;  ///< full name, BESTRIDE_...
+  /// Full name, BESTRIDE_...; BESTRIDE_FORCE=name for one of the choices that only tests and measurements make.
+  const char* name;
   /// flag: 0/1/on/off/yes/no/true/false; size: bytes, with an optional suffix K, M, G (powers of 1024); automatic_size:
   /// the same or "auto"; choice: one of `choices`. Flags in upper or lower case.
   VariableType type;
@@ -22,6 +23,7 @@ struct Variable {
   const char* choices;            ///< for VariableType::choice: "a|b|c", else ""
   const char* help;               ///< one line
   bool environment_only = false;  ///< it is read before the files are, or set by the command for its job
+  bool internal = false;          ///< set by the command for its job; not in the user's page
 };
 
 /// The whole table, in the order of the documentation. Static storage.
@@ -59,6 +61,7 @@ class Settings {
  private:
   static const Settings& first(bool saying);
   void take(std::size_t i, const std::string& text, VariableSource source, const std::string& file);
+  void take_forced(const std::string& all, VariableSource source, const std::string& file);
   void read_file(const std::string& path, VariableSource source, bool asked_for);
 
   std::vector<VariableValue> values_;  ///< parallel to variables()

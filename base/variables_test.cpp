@@ -35,18 +35,17 @@ TEST(ParseFlag, AcceptsUpperAndLowerCase) {
 TEST(Settings, VariablesThatFilesCanNotSet) {
   const std::string path = testing::TempDir() + "bestride_settings_only_" + std::to_string(::getpid());
   std::FILE* file = std::fopen(path.c_str(), "w");
-  std::fputs("BESTRIDE_LOG=info\nBESTRIDE_STREAMING_FROM=often\n", file);
+  std::fputs("BESTRIDE_LOG=info\nBESTRIDE_YIELD=often\n", file);
   std::fclose(file);
   setenv("BESTRIDE_CONFIG", path.c_str(), 1);
   const Settings settings = Settings::read();
   unsetenv("BESTRIDE_CONFIG");
   ::unlink(path.c_str());
   EXPECT_EQ(settings.text("BESTRIDE_LOG"), "warn");
-  EXPECT_EQ(settings.text("BESTRIDE_STREAMING_FROM"), "auto");
+  EXPECT_EQ(settings.text("BESTRIDE_YIELD"), "auto");
   ASSERT_EQ(settings.problems().size(), 2u);
   EXPECT_EQ(settings.problems()[0], "BESTRIDE_LOG in " + path + " has no effect; set it in the environment");
-  EXPECT_EQ(settings.problems()[1],
-            "BESTRIDE_STREAMING_FROM='often' is not auto or a size such as 64K; 'auto' is used");
+  EXPECT_EQ(settings.problems()[1], "BESTRIDE_YIELD='often' is not one of auto|on|off; 'auto' is used");
 }
 
 TEST(Settings, EnvironmentOverridesFileAndInvalidValueKeepsDefault) {
@@ -68,6 +67,30 @@ TEST(Settings, EnvironmentOverridesFileAndInvalidValueKeepsDefault) {
   unsetenv("BESTRIDE_CONFIG");
   unsetenv("BESTRIDE_STRATEGY");
   unsetenv("BESTRIDE_POOL_LIMIT");
+}
+
+/// Each choice that BESTRIDE_FORCE names has a value of its own; a bad one keeps its default and is said.
+TEST(Settings, ForcedChoices) {
+  setenv("BESTRIDE_FORCE", "kernel=word, isa=avx2,streaming_from=64K,fail=type+plan", 1);
+  const Settings settings = Settings::read();
+  EXPECT_EQ(settings.text("BESTRIDE_FORCE=kernel"), "word");
+  EXPECT_EQ(settings.text("BESTRIDE_FORCE=isa"), "avx2");
+  EXPECT_EQ(settings.text("BESTRIDE_FORCE=streaming_from"), "64K");
+  EXPECT_EQ(settings.text("BESTRIDE_FORCE=fail"), "type+plan");
+  EXPECT_EQ(settings.text("BESTRIDE_FORCE=gpu_graphs"), "auto");
+  EXPECT_TRUE(settings.problems().empty());
+
+  setenv("BESTRIDE_FORCE", "kernel=wrod,speed=9,isa,isa=avx512", 1);
+  const Settings bad = Settings::read();
+  EXPECT_EQ(bad.text("BESTRIDE_FORCE=kernel"), "automatic");
+  EXPECT_EQ(bad.text("BESTRIDE_FORCE=isa"), "avx512");
+  ASSERT_EQ(bad.problems().size(), 3u);
+  EXPECT_EQ(bad.problems()[0].rfind("BESTRIDE_FORCE=kernel='wrod' is not one of automatic|", 0), 0u);
+  for (const std::size_t i : {1, 2})
+    EXPECT_EQ(bad.problems()[i], std::string("BESTRIDE_FORCE: '") + (i == 1 ? "speed=9" : "isa") +
+                                     "' is not name=value with a known name ('bestride info --env' lists them); it is "
+                                     "ignored");
+  unsetenv("BESTRIDE_FORCE");
 }
 
 /// Anything but a file is reported, and not read.

@@ -33,7 +33,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.05)
     parser.add_argument("--profile", required=True, help="written by 'bestride calibrate' on this machine")
     options = parser.parse_args()
-    os.environ["BESTRIDE_CONTIGUOUS"] = "near"
+    os.environ["BESTRIDE_FORCE"] = "contiguous=near"
     os.environ["BESTRIDE_PROFILE"] = os.path.abspath(options.profile)
     with open(options.profile, encoding="utf-8") as file:
         print(f"the profile respells contiguous messages from {json.load(file).get('respell_contiguous_from', 'no size')} on")

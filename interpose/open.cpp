@@ -88,7 +88,7 @@ extern "C" __attribute__((visibility("default"))) const bestride_backend* bestri
   const FloatEnvironment floats;
   prepare_unwinder();
   try {
-    set_injected_failures(Settings::get().text("BESTRIDE_TEST_FAIL"));
+    set_injected_failures(Settings::get().text("BESTRIDE_FORCE=fail"));
     if (!resolve_real_calls(services->library_symbol)) {
       warn_once("backend.symbols", "the MPI library lacks required functions; nothing is accelerated");
       return nullptr;

@@ -57,7 +57,7 @@ Isa chosen_isa() noexcept {
   static const Isa chosen = []() noexcept {
     Isa isa = Isa::scalar;
     try {
-      if (parse(Settings::get().text("BESTRIDE_KERNEL_ISA"), &isa) && isa < widest_isa()) return isa;
+      if (parse(Settings::get().text("BESTRIDE_FORCE=isa"), &isa) && isa < widest_isa()) return isa;
     } catch (...) {  // no memory to read the settings: use the default
     }
     return widest_isa();

@@ -6,7 +6,7 @@
 
 namespace bestride::inline kernels {
 
-/// The widest set of the CPU is used unless BESTRIDE_KERNEL_ISA or an argument selects another one. `scalar` is plain
+/// The widest set of the CPU is used unless BESTRIDE_FORCE=isa= or an argument selects another one. `scalar` is plain
 /// C++, the reference for the others.
 enum class Isa : std::uint8_t { scalar, avx2, avx512 };
 
@@ -15,7 +15,7 @@ std::string_view name(Isa isa) noexcept;
 bool parse(std::string_view text, Isa* isa) noexcept;
 /// The widest instruction set that this CPU and the operating system support.
 Isa widest_isa() noexcept;
-/// widest_isa(), or the narrower one that BESTRIDE_KERNEL_ISA names. Thread-safe; one load after the first call.
+/// widest_isa(), or the narrower one that BESTRIDE_FORCE=isa= names. Thread-safe; one load after the first call.
 Isa chosen_isa() noexcept;
 
 }  // namespace bestride::inline kernels

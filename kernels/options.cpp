@@ -38,9 +38,9 @@ PackerOptions PackerOptions::from_settings() {
     const Settings& settings = Settings::get();
     PackerOptions chosen;
     chosen.isa = chosen_isa();
-    parse(settings.text("BESTRIDE_KERNEL"), &chosen.family);
+    parse(settings.text("BESTRIDE_FORCE=kernel"), &chosen.family);
     bool ok = false;
-    const std::int64_t from = parse_size(settings.text("BESTRIDE_STREAMING_FROM"), &ok);
+    const std::int64_t from = parse_size(settings.text("BESTRIDE_FORCE=streaming_from"), &ok);
     if (ok) chosen.streaming_from = from;
     return chosen;
   }();

@@ -17,7 +17,7 @@
 namespace bestride::inline kernels {
 
 /// Kernel families. `automatic` chooses by shape. A named family is used for every shape that it supports, and
-/// `automatic` for the others (BESTRIDE_KERNEL, tests and benchmarks).
+/// `automatic` for the others (BESTRIDE_FORCE=kernel=, tests and benchmarks).
 enum class KernelFamily : std::uint8_t {
   automatic,
   reference,   ///< byte-exact loops over the node tree
@@ -40,7 +40,7 @@ struct PackerOptions {
   KernelFamily family = KernelFamily::automatic;
   /// Packed size in bytes from which stores bypass the cache; 0: never; -1: the default measured for this class of CPU.
   std::int64_t streaming_from = -1;
-  /// Options from BESTRIDE_KERNEL_ISA, BESTRIDE_KERNEL, BESTRIDE_STREAMING_FROM.
+  /// Options from the choices isa, kernel and streaming_from of BESTRIDE_FORCE.
   static PackerOptions from_settings();
 };
 

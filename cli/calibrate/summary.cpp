@@ -84,7 +84,7 @@ void print_near(const MachineProfile& profile) {
       }
     std::printf("respelled from %lld B on, at best %.1f times as fast\n", static_cast<long long>(from), best);
     if (in_virtual_machine())
-      std::printf("  only with BESTRIDE_CONTIGUOUS=near: the processors of this virtual machine may move\n");
+      std::printf("  only with BESTRIDE_FORCE=contiguous=near: the processors of this virtual machine may move\n");
   }
 }
 

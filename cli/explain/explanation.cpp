@@ -33,10 +33,10 @@ std::int64_t leaf_bytes(const TypeExpression& type, std::optional<std::string>& 
 
 Allowed allowed_for(const Explanation& it, const Question& question, std::int64_t leaf) {
   Allowed allowed;
-  const std::string& contiguous = Settings::get().text("BESTRIDE_CONTIGUOUS");
+  const std::string& contiguous = Settings::get().text("BESTRIDE_FORCE=contiguous");
   const bool left_alone =
-      it.layout->contiguous() && (contiguous == "forward" || (contiguous == "auto" && in_virtual_machine()) ||
-                                  (contiguous != "respell" && !is_near(question.distance)));
+      it.layout->contiguous() &&
+      (contiguous == "forward" || (contiguous == "auto" && in_virtual_machine()) || !is_near(question.distance));
   allowed.respell = is_message(question.call) && respellable(*it.layout, leaf) && !left_alone;
   allowed.pack = it.layout->size() <= Settings::get().size("BESTRIDE_PACK_LIMIT") || !is_message(question.call);
   return allowed;

@@ -93,7 +93,7 @@ std::vector<std::pair<std::string, std::string>> installation_lines() {
       std::string(name(widest_isa())) + ", in use " + std::string(name(PackerOptions::from_settings().isa)));
   std::string families;
   for (const Variable& variable : variables())
-    if (std::string(variable.name) == "BESTRIDE_KERNEL")
+    if (std::string(variable.name) == "BESTRIDE_FORCE=kernel")
       for (const char* c = variable.choices; *c; ++c) families += *c == '|' ? ' ' : *c;
   add("kernel families", families);
   add("GPU kernels",

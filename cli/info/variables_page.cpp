@@ -39,6 +39,7 @@ std::string variables_page() {
       "`bestride info --env` prints the value of each variable and where it comes from.\n\n"
       "| variable | values | default | what it does |\n|---|---|---|---|\n";
   for (const Variable& variable : variables()) {
+    if (variable.internal) continue;
     const std::string fallback = *variable.default_value ? "`" + std::string(variable.default_value) + "`" : "";
     page += "| `" + std::string(variable.name) + "` | " + type_text(variable) + " | " + fallback + " | " +
             variable.help + " |\n";

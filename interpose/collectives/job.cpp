@@ -63,7 +63,7 @@ JobSettings settings_here(const MachineProfile* profile) noexcept {
   own.reassociate = settings.flag("BESTRIDE_REASSOCIATE");
   own.one_node = one_node_limits(profile);
   // With device memory a library that accepts it may add in another order, and only a rank knows where its buffers are.
-  const std::string& order = settings.text("BESTRIDE_SUM_ORDER");
+  const std::string& order = settings.text("BESTRIDE_FORCE=sum_order");
   own.calls_before_order = order == "library" || gpu_aware() ? -1 : order == "first" ? 0 : SumOrder::calls_before;
   const std::string& codes = settings.text("BESTRIDE_QUANTIZE");
   own.quantize = codes == "int8" ? 8 : codes == "int4" ? 4 : 0;

@@ -29,7 +29,7 @@ Sequences& sequences() {
 }
 
 bool wanted_as_graph(const Sequence& sequence) noexcept try {
-  static const std::string& setting = Settings::get().text("BESTRIDE_GPU_GRAPHS");
+  static const std::string& setting = Settings::get().text("BESTRIDE_FORCE=gpu_graphs");
   if (setting != "auto") return setting == "always";
   return device_costs(*sequence.device()).graph_is_faster(sequence.items().operations());
 } catch (...) {

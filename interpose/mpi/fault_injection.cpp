@@ -13,9 +13,9 @@ void set_injected_failures(std::string_view names) noexcept {
   const auto goes_on = [](std::size_t i) { return i < static_cast<std::size_t>(FailPoint::operation); };
   std::uint32_t bits = 0;
   while (!names.empty()) {
-    const std::size_t comma = names.find(',');
-    const std::string_view name = names.substr(0, comma);
-    names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
+    const std::size_t plus = names.find('+');
+    const std::string_view name = names.substr(0, plus);
+    names.remove_prefix(plus == std::string_view::npos ? names.size() : plus + 1);
     for (std::size_t i = 0; i < static_cast<std::size_t>(FailPoint::count); ++i)
       if (name == known[i] || (name == "all" && goes_on(i))) bits |= 1u << i;
   }

@@ -3,8 +3,8 @@
 // Forced failures for tests: every place where the backend can fail internally asks inject_failure() first, so a test
 // can make each of them fail and check that the job's results stay the same. Always compiled in, so that tests run the
 // binary that is shipped. The cost is one relaxed load of a word that is zero, on paths that allocate anyway.
-// BESTRIDE_TEST_FAIL=name[,name...] or "all" sets the failures; "all" means every failure with which the backend still
-// starts and calls still succeed.
+// BESTRIDE_FORCE=fail=name[+name...] or fail=all sets the failures; "all" means every failure with which the backend
+// still starts and calls still succeed.
 #include <atomic>
 #include <cstdint>
 #include <string_view>
@@ -49,7 +49,7 @@ inline bool inject_failure(FailPoint point) noexcept {
   return (injected_failures.load(std::memory_order_relaxed) >> static_cast<int>(point)) & 1u;
 }
 
-/// Sets `injected_failures` from the text of BESTRIDE_TEST_FAIL. Unknown names are ignored.
+/// Sets `injected_failures` from the choice `fail` of BESTRIDE_FORCE. Unknown names are ignored.
 void set_injected_failures(std::string_view names) noexcept;
 
 }  // namespace bestride::inline interpose

@@ -62,9 +62,7 @@ Strategy Plan::choose_first(CallKind kind, Distance distance, Packing packing) n
   Strategy strategy = Strategy::forward;
   const RuntimeOptions& options = runtime().options();
   const bool left_alone =
-      contiguous() &&
-      (shape_.bytes < runtime().respell_contiguous_from() ||
-       (options.contiguous != RuntimeOptions::Contiguous::all && !options.forced && !is_near(distance)));
+      contiguous() && (shape_.bytes < runtime().respell_contiguous_from() || (!options.forced && !is_near(distance)));
   if (!forward_only_ && !left_alone) {
     const Possible can = possible(kind, distance, packing);
     if (options.forced) {

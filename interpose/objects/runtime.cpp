@@ -46,14 +46,14 @@ std::optional<MachineProfile> load_profile(const std::string& path, const char* 
 /// others, so by default only messages between ranks at a near distance are respelled. In a virtual machine the
 /// distance is not known: a host moved two virtual processors, and a gain of 1.6 became a loss of 2. With a forced
 /// strategy contiguous messages are not changed, unless respelling is the forced one.
-ContiguousRule find_contiguous_rule(const Runtime& runtime, const RuntimeOptions& options) noexcept {
+ContiguousRule find_contiguous_rule(const RuntimeOptions& options) noexcept {
   ContiguousRule rule;
   if (options.forced) {
     if (*options.forced == Strategy::respell) rule.from = 1;
     return rule;
   }
-  using enum RuntimeOptions::Contiguous;
-  if (options.contiguous == forward || (options.contiguous == automatic && in_virtual_machine())) return rule;
+  const std::string& contiguous = Settings::get().text("BESTRIDE_FORCE=contiguous");
+  if (contiguous == "forward" || (contiguous == "auto" && in_virtual_machine())) return rule;
   try {
     if (const std::int64_t from = respell_contiguous_from(find_profile_path()); from > 0) {
       rule.groups = groups_of(allowed_processors());
@@ -63,11 +63,6 @@ ContiguousRule find_contiguous_rule(const Runtime& runtime, const RuntimeOptions
   } catch (...) {
     // No memory: contiguous messages are left to MPI.
   }
-  if (options.contiguous == all)
-    if (const std::int64_t from = runtime.chooser().respell_contiguous_from(
-            {Distance::self, Distance::cache, Distance::domain, Distance::socket, Distance::node, Distance::network});
-        from > 0)
-      rule.from = from;
   return rule;
 }
 
@@ -79,14 +74,8 @@ RuntimeOptions RuntimeOptions::from_settings() {
   Strategy forced;
   if (parse(settings.text("BESTRIDE_STRATEGY"), &forced)) options.forced = forced;
   options.pack_limit = settings.size("BESTRIDE_PACK_LIMIT");
-  options.pool_limit = settings.size("BESTRIDE_POOL_LIMIT");
   options.paranoid = settings.flag("BESTRIDE_PARANOID");
   options.reporting = settings.flag("BESTRIDE_REPORT");
-  const std::string& contiguous = settings.text("BESTRIDE_CONTIGUOUS");
-  options.contiguous = contiguous == "forward"   ? Contiguous::forward
-                       : contiguous == "near"    ? Contiguous::near
-                       : contiguous == "respell" ? Contiguous::all
-                                                 : Contiguous::automatic;
   const std::string& all_ranks = settings.text("BESTRIDE_ALL_RANKS");
   using enum AllRanks;
   options.all_ranks = all_ranks == "1" ? yes : all_ranks == "auto" ? find_out : no;
@@ -98,7 +87,7 @@ Runtime::Runtime()
     : pool(Settings::get().size("BESTRIDE_POOL_LIMIT")),
       options_(RuntimeOptions::from_settings()),
       library_(find_library()),
-      contiguous_(find_contiguous_rule(*this, options_)) {
+      contiguous_(find_contiguous_rule(options_)) {
   insert_pair_types();
 }
 

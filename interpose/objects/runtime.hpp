@@ -36,15 +36,8 @@ namespace bestride::inline interpose {
 struct RuntimeOptions {
   std::optional<Strategy> forced;
   std::int64_t pack_limit = 0;
-  std::int64_t pool_limit = 0;
   bool paranoid = false;
   bool reporting = false;
-  enum class Contiguous : unsigned char {
-    forward,    ///< never respelled
-    automatic,  ///< as `near`, but not in a virtual machine
-    near,       ///< between ranks at a near distance
-    all,        ///< at any distance
-  } contiguous = Contiguous::automatic;
   enum class AllRanks : unsigned char {
     no,
     yes,

@@ -115,7 +115,7 @@ bool DeviceMeasurements::any() const noexcept {
 }
 
 DeviceCosts DeviceCosts::from(DeviceMeasurements measured) {
-  const bool usable = measured.any() && (!measured.stand_in || Settings::get().flag("BESTRIDE_TEST_STAND_IN"));
+  const bool usable = measured.any() && (!measured.stand_in || Settings::get().flag("BESTRIDE_FORCE=stand_in"));
   DeviceCosts costs = built_in();
   if (usable) {
     costs.filled_ = measured;

@@ -107,7 +107,7 @@ class DeviceCosts {
   /// their sources). Never destroyed.
   static const DeviceCosts& built_in() noexcept;
   /// Completes the measurements: interpolates missing points, and uses the built-in curve where there are too few
-  /// points. Measurements on a stand-in are stored but not used, unless BESTRIDE_TEST_STAND_IN is set.
+  /// points. Measurements on a stand-in are stored but not used, unless BESTRIDE_FORCE=stand_in=1 permits it.
   static DeviceCosts from(DeviceMeasurements measured);
 
   /// The times of all methods for one message. `host_message` and `device_message`: the seconds that MPI needs for the

@@ -363,7 +363,7 @@ printf '%s\\n' "config a | b | c | d$rails" "hosts different" "preload yes" "end
         self.assertGreater(points(profile), 0)
         # Refused except in tests.
         self.assertIn("its GPU curves are of a stand-in driver, so the built-in ones are used", self.explained())
-        self.assertNotEqual(self.explained(), self.explained(BESTRIDE_TEST_STAND_IN="1"))
+        self.assertNotEqual(self.explained(), self.explained(BESTRIDE_FORCE="stand_in=1"))
         # Calibration resumes, and measurements without the GPU keep the GPU's in the file.
         second = self.calibrate("--quick", "--budget", "2", "--gpu", "--only", "pack", **gpu)
         self.assertIn("were known", second.stdout)

@@ -313,7 +313,7 @@ class Info(CommandTest):
         self.assertIn(f"bestride         {VERSION}\nlibrary          {self.front} ({VERSION})\nMPI ABIs         mpich\n", text)
         self.assertRegex(text, r"instruction set  (scalar|avx2|avx512), in use (scalar|avx2|avx512)\n")
         self.assertIn("profile          built-in ('bestride calibrate'", text)
-        self.assertIn("in use scalar\n", self.good("info", BESTRIDE_KERNEL_ISA="scalar"))
+        self.assertIn("in use scalar\n", self.good("info", BESTRIDE_FORCE="isa=scalar"))
         self.assertRegex(text, r"\ntopology         ((\d+ cores? \()?\d+ hardware threads?.*, from|not known, neither from) ")
         self.assertIn("\napproximate      nothing\n", text)
         self.assertRegex(self.good("info", BESTRIDE_QUANTIZE="int4"), r"\napproximate +large allgathers and sums .*: int4 codes \(BESTRIDE_QUANTIZE\)\n")

@@ -124,12 +124,12 @@ MPI_CASE(startall) {
   for (MPI_Request& request : halo.requests) MPI_Request_free(&request);
 }
 
-// With BESTRIDE_GPU_GRAPHS=always, or if the profile prefers graphs: the first start enqueues the calls one by one, the
-// second creates the graph, and each later start is one driver call.
+// With BESTRIDE_FORCE=gpu_graphs=always, or if the profile prefers graphs: the first start enqueues the calls one by
+// one, the second creates the graph, and each later start is one driver call.
 MPI_CASE(repeated_starts_are_one_graph_each) {
-  const char* said = std::getenv("BESTRIDE_GPU_GRAPHS");
+  const char* said = std::getenv("BESTRIDE_FORCE");
   if (!said) return;
-  const bool graphs = std::strcmp(said, "always") == 0 || std::getenv("BESTRIDE_PROFILE");
+  const bool graphs = std::strcmp(said, "gpu_graphs=always") == 0 || std::getenv("BESTRIDE_PROFILE");
   const auto single_calls = [] {
     return launches() + calls("cuMemcpyDtoHAsync_v2") + calls("cuMemcpyHtoDAsync_v2") + calls("cuMemcpy2DAsync_v2");
   };

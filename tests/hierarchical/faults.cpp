@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives that complete with an error of Bestride because an allocation fails on all ranks
-// (BESTRIDE_TEST_FAIL=operation): every completion function returns the error for that request only, and the
+// (BESTRIDE_FORCE=fail=operation): every completion function returns the error for that request only, and the
 // communicator's error handler is called once.
 #include <string>
 #include <vector>

@@ -46,7 +46,7 @@ def main():
             wrong.append("the link was not measured as it is")
         if ratio > 1.12:
             wrong.append("over a slow link the allgather does not go through the hierarchy")
-        for settings in (("BESTRIDE_TEST_FAIL=link",), ("BESTRIDE_COLLECTIVES=library",)):
+        for settings in (("BESTRIDE_FORCE=fail=link",), ("BESTRIDE_COLLECTIVES=library",)):
             ratio, measured = run(*settings)
             if measured or ratio < 1.18:
                 wrong.append(f"{settings}: measured, or through the hierarchy")

@@ -236,10 +236,11 @@ int expected_calls(Topology& topology, Procedure procedure, Exchange::Form form)
   if (expectation() == Expectation::nothing) return -1;
   if (procedure == alltoallw && !topology.equal_degrees) return 1;
   // Without memory, nonblocking calls go by messages.
-  const char* const failure = std::getenv("BESTRIDE_TEST_FAIL");
+  const char* const failure = std::getenv("BESTRIDE_FORCE");
   if (expectation() == Expectation::library)
-    return form == Exchange::Form::nonblocking && failure && std::string_view(failure) == "window" && earlier >= 2 ? 0
-                                                                                                                   : 1;
+    return form == Exchange::Form::nonblocking && failure && std::string_view(failure) == "fail=window" && earlier >= 2
+               ? 0
+               : 1;
   if (form != Exchange::Form::blocking && low_limit()) return -1;
   return earlier < 2 ? 1 : 0;
 }

@@ -30,7 +30,7 @@ def main():
     with Bed(2, "1gbit") as bed:
         for codes, share in SENT.items():
             # The link is not measured, because that sends a varying number of bytes.
-            settings = {"BESTRIDE_ALL_RANKS": 1, "BESTRIDE_COLLECTIVES": "hierarchical", "BESTRIDE_QUANTIZE": codes, "BESTRIDE_TEST_FAIL": "link"}
+            settings = {"BESTRIDE_ALL_RANKS": 1, "BESTRIDE_COLLECTIVES": "hierarchical", "BESTRIDE_QUANTIZE": codes, "BESTRIDE_FORCE": "fail=link"}
             words = [word for name, value in settings.items() for word in ("-e", f"{name}={value}")]
             needed = 2 * COUNT * 4 * share  # two ranks per host
             sent = {0: [], REPETITIONS: []}

@@ -3,8 +3,8 @@
 // MPI library adds in the same order; each result is compared, bit for bit, with that of the library's own function,
 // which nothing intercepts.
 //
-// TEST_ORDER=same: after 16 calls (none if BESTRIDE_SUM_ORDER=first) no sum of float or double reaches the MPI library
-// (and two more on a communicator that has no shared memory yet). different: all of them do.
+// TEST_ORDER=same: after 16 calls (none if BESTRIDE_FORCE=sum_order=first) no sum of float or double reaches the MPI
+// library (and two more on a communicator that has no shared memory yet). different: all of them do.
 #include <algorithm>
 #include <cfenv>
 #include <complex>
@@ -25,8 +25,8 @@ namespace {
 constexpr int calls = 30, calls_without_memory = 2;
 
 int calls_before() {
-  const char* order = std::getenv("BESTRIDE_SUM_ORDER");
-  return order && std::string_view(order) == "first" ? 0 : 16;
+  const char* order = std::getenv("BESTRIDE_FORCE");
+  return order && std::string_view(order) == "sum_order=first" ? 0 : 16;
 }
 
 enum class Order { any, same, different };

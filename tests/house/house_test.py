@@ -11,7 +11,7 @@ import sys
 
 MOST_LINES = 600
 MOST_SOURCE_LINES = 92840  # of all source without tests and benchmarks; CONTRIBUTING.md has the goal
-MOST_VARIABLES = 41        # in docs/variables.md
+MOST_VARIABLES = 30        # in docs/variables.md
 CODE = (".cpp", ".hpp", ".h", ".c", ".cu", ".inc", ".py", ".sh", ".F90", ".f90", ".tsv")
 TEXT = CODE + (".md", ".txt", ".cmake", ".json", ".yml", ".yaml")
 TABLES = (".tsv", ".json")  # their length depends on their entries
@@ -140,7 +140,7 @@ def check(root):
         if path.endswith(CODE) and not TEST.match(path):
             source_lines += len(lines)
         if path == "docs/variables.md":
-            variables = sum(line.startswith("| `BESTRIDE_") for line in lines)
+            variables = sum(line.startswith("| `BESTRIDE_") and "BESTRIDE_FORCE=" not in line for line in lines)
         found += [f"{path}:{number}: {rule}" for number, rule in check_file(path, lines, rooms, sub_rooms, root)]
     found += budget_violations(source_lines, variables)
     for parent, names in sub_rooms.items():

@@ -290,8 +290,8 @@ void neighbors(const Case& c, int count) {
 #if MPI_VERSION >= 4
     {
       // A persistent collective that Bestride carries out returns an error if its execution is made to fail.
-      const char* const failure = std::getenv("BESTRIDE_TEST_FAIL");
-      const bool may_fail = failure && std::string_view(failure) == "operation";
+      const char* const failure = std::getenv("BESTRIDE_FORCE");
+      const bool may_fail = failure && std::string_view(failure) == "fail=operation";
       if (may_fail) MPI_Comm_set_errhandler(line, MPI_ERRORS_RETURN);
       auto got = c.buffer(2 * count, 61);
       auto reference = got;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command and checks, by the reports, that contiguous messages of 16 KiB and more are respelled between ranks that share a cache, but not with
-BESTRIDE_CONTIGUOUS=forward, and not if the ranks do not know each other.
+BESTRIDE_FORCE=contiguous=forward, and not if the ranks do not know each other.
 
   near_ranks.py -- command...
 """
@@ -33,11 +33,11 @@ def sharing_a_cache():
     return allowed & levels[max(levels)]
 
 
-def respelled(command, contiguous, **more):
+def respelled(command, forced):
     """The calls with respelled contiguous messages, and the least size of one."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
-        environment = {**os.environ, "BESTRIDE_REPORT": "1", "BESTRIDE_REPORT_FILE": path, "BESTRIDE_CONTIGUOUS": contiguous, **more}
+        environment = {**os.environ, "BESTRIDE_REPORT": "1", "BESTRIDE_REPORT_FILE": path, "BESTRIDE_FORCE": forced}
         subprocess.run(command, check=True, env=environment, stderr=subprocess.DEVNULL)
         with open(path, encoding="utf-8") as file:
             lines = [line for line in json.load(file)["lines"] if line["strategy"] == "respell"]
@@ -46,10 +46,10 @@ def respelled(command, contiguous, **more):
 
 def main(dashes, *command):
     os.sched_setaffinity(0, sharing_a_cache())
-    calls, least = respelled(command, "near")
-    never, _ = respelled(command, "forward")
-    unknown, _ = respelled(command, "near", BESTRIDE_TEST_FAIL="presence")
-    print(f"respelled: {sorted(calls)}, from {least} B on; with BESTRIDE_CONTIGUOUS=forward: {sorted(never)}; without sockets: {sorted(unknown)}")
+    calls, least = respelled(command, "contiguous=near")
+    never, _ = respelled(command, "contiguous=forward")
+    unknown, _ = respelled(command, "contiguous=near,fail=presence")
+    print(f"respelled: {sorted(calls)}, from {least} B on; with BESTRIDE_FORCE=contiguous=forward: {sorted(never)}; without sockets: {sorted(unknown)}")
     return 0 if calls >= CALLS and least >= 16384 and not never and not unknown else 1
 
 

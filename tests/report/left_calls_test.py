@@ -101,11 +101,11 @@ class LeftCallsTest(unittest.TestCase):
             self.assertEqual("next: not all ranks: start the job with 'bestride run'" in text, reason == "not all ranks")
 
     def test_without_shared_memory(self):
-        calls, _ = run(BESTRIDE_TEST_FAIL="window")
+        calls, _ = run(BESTRIDE_FORCE="fail=window")
         self.assertEqual(calls["MPI_Allreduce"].keys(), {"order", "new communicator", "memory"})
         # A communicator that has been used so much that new memory would pay.
         self.assertEqual(calls["MPI_Alltoallw"].keys(), {"memory"})
-        calls, _ = run(BESTRIDE_TEST_FAIL="offers")
+        calls, _ = run(BESTRIDE_FORCE="fail=offers")
         self.assertEqual(calls["MPI_Allreduce"], {"memory": (4 * EACH + 6, EACH * (2 * 8 + 64 * KIB + 32 * KIB) + 6 * 16 * KIB)})
         self.assertEqual(calls["MPI_Neighbor_allgather"].keys(), {"memory"})
 

@@ -26,7 +26,7 @@ bool parse(std::string_view text, GpuKernel* kernel) noexcept {
 KernelOptions KernelOptions::from_settings() {
   static const KernelOptions options = [] {
     KernelOptions read;
-    parse(Settings::get().text("BESTRIDE_GPU_KERNEL"), &read.kernel);
+    parse(Settings::get().text("BESTRIDE_FORCE=gpu_kernel"), &read.kernel);
     return read;
   }();
   return options;

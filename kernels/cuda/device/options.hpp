@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The choice of the GPU kernel for a piece: by shape, or forced (BESTRIDE_GPU_KERNEL, tests, measurements).
+// The choice of the GPU kernel for a piece: by shape, or forced (BESTRIDE_FORCE=gpu_kernel=).
 #include <cstdint>
 #include <string_view>
 
@@ -34,7 +34,7 @@ struct KernelOptions {
   std::int64_t bulk_from = 0;
   /// Maximum words per thread in flight, a power of two up to work.hpp's max_rounds; 0: max_rounds.
   int rounds = 0;
-  /// Reads BESTRIDE_GPU_KERNEL.
+  /// Reads the choice gpu_kernel of BESTRIDE_FORCE.
   static KernelOptions from_settings();
 };
 

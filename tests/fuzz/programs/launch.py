@@ -16,7 +16,7 @@ class Mode:
         self.name, self.environment, self.preload, self.nodes, self.needs = name, environment or {}, preload, nodes, needs
 
 
-HIERARCHICAL = {"BESTRIDE_ALL_RANKS": "1", "BESTRIDE_COLLECTIVES": "hierarchical", "BESTRIDE_SUM_ORDER": "first"}
+HIERARCHICAL = {"BESTRIDE_ALL_RANKS": "1", "BESTRIDE_COLLECTIVES": "hierarchical", "BESTRIDE_FORCE": "sum_order=first"}
 BARE = Mode("bare", preload=lambda rank: False)
 MODES = {mode.name: mode for mode in (
     Mode("default"),
@@ -38,8 +38,8 @@ MODES = {mode.name: mode for mode in (
     Mode("nodes2_pack", dict(HIERARCHICAL, BESTRIDE_STRATEGY="pack"), nodes=2),
     Mode("fake_cuda", needs="fake_cuda"),
     Mode("nodes2_fake_cuda", HIERARCHICAL, nodes=2, needs="fake_cuda"),
-    Mode("near_ranks", {"BESTRIDE_CONTIGUOUS": "near"}, needs="near_profile"),
-    Mode("near_some_ranks", {"BESTRIDE_CONTIGUOUS": "near"}, preload=lambda rank: rank % 2 == 0, needs="near_profile"),
+    Mode("near_ranks", {"BESTRIDE_FORCE": "contiguous=near"}, needs="near_profile"),
+    Mode("near_some_ranks", {"BESTRIDE_FORCE": "contiguous=near"}, preload=lambda rank: rank % 2 == 0, needs="near_profile"),
     Mode("some_ranks", preload=lambda rank: rank % 2 == 0),
     Mode("some_ranks_pack", {"BESTRIDE_STRATEGY": "pack"}, preload=lambda rank: rank % 2 == 1),
 )}
