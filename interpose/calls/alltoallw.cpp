@@ -170,7 +170,7 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
   const TypedGiven<const void*, Count, Displacement> sent{send_buffer, out.counts, out.at, out.types};
   const TypedGiven<void*, Count, Displacement> received{receive_buffer, in.counts, in.at, in.types};
   [[maybe_unused]] const auto refused = [&](const CommEntry& on) { return refuses_alltoallw(on, sent, received); };
-  if (is_refused<via, Tail...>(runtime().comms.find(comm), refused))
+  if (is_refused<via, Tail...>(comm, runtime().comms.find(comm), refused))
     return inside(via.*slot, send_buffer, out.counts, out.at, out.types, receive_buffer, in.counts, in.at, in.types,
                   comm, tail...);
   if (may_dispatch<via>()) [[unlikely]]

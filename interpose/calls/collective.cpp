@@ -214,7 +214,7 @@ template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail
   };
   CommEntry* const entry = runtime().comms.find(comm);
   const FirstStep first = first_step<via, Tail...>(
-      entry, collective_of<only, Out, In>(), bytes_moved<only>(entry, out, in, root),
+      comm, entry, collective_of<only, Out, In>(), bytes_moved<only>(entry, out, in, root),
       [&] {
         // A type may be respelled.
         return gpu_runtime_detected() || find_candidate(out.type) || (in.type != out.type && find_candidate(in.type));

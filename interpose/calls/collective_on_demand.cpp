@@ -48,7 +48,7 @@ int bcast(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,
   const bool on_gpu = before_on_demand_call();
   CommEntry* const entry = runtime().comms.find(comm);
   const FirstStep first = first_step<via, Tail...>(
-      entry, Collective::broadcast, bytes_moved(entry, false, type, count), [on_gpu] { return on_gpu; },
+      comm, entry, Collective::broadcast, bytes_moved(entry, false, type, count), [on_gpu] { return on_gpu; },
       [&](const CommEntry& on) { return refuses_bcast(on, buffer, count, type, root); });
   if (first == FirstStep::call_library) return inside(via.*slot, buffer, count, type, root, comm, tail...);
   return full_bcast<via, slot>(first, on_gpu, buffer, count, type, root, comm, tail...);
@@ -64,7 +64,7 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
       return std::apply(via.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
   const bool on_gpu = before_on_demand_call();
-  if (is_refused<via, Tail...>(runtime().comms.find(comm),
+  if (is_refused<via, Tail...>(comm, runtime().comms.find(comm),
                                [&](const CommEntry& entry) { return refuses_moved<only>(entry, out, in, root); }))
     return call(out.arguments(), in.arguments());
   if (may_dispatch<via>()) [[unlikely]]
@@ -156,7 +156,7 @@ int alltoallw(const void* send, const Count* send_counts, const At* send_at, con
   const bool on_gpu = before_on_demand_call();
   const TypedGiven<const void*, Count, At> out{send, send_counts, send_at, send_types};
   const TypedGiven<void*, Count, At> in{receive, receive_counts, receive_at, receive_types};
-  if (is_refused<via, Tail...>(runtime().comms.find(comm),
+  if (is_refused<via, Tail...>(comm, runtime().comms.find(comm),
                                [&](const CommEntry& entry) { return refuses_alltoallw(entry, out, in); }))
     return call(send, receive);
   if (may_dispatch<via>()) [[unlikely]]

@@ -273,6 +273,11 @@ int request_free_attached(MPI_Request* request) {
   Completion* completion = runtime().requests.extract(*request);
   if (!completion) return via.Request_free(request);
   started(completion);
+  if (completion->is_collective() && !completion->persistent) {
+    const int error = unless_exception(completion, request, [&] { return on_empty_collective(via.Request_free); });
+    runtime().requests.put_back(completion);
+    return error;
+  }
   if (completion->pending) {
     adopt_freed_request(completion);
     *request = MPI_REQUEST_NULL;
@@ -293,10 +298,10 @@ int cancel(MPI_Request* request) {
     return via.Cancel(request);
   bool collective = false;
   runtime().requests.with(*request, [&](const Completion* completion) {
-    collective = completion->is_collective();
+    collective = completion->is_collective() && completion->pending;
     return false;
   });
-  return collective ? cancel_empty_collective() : via.Cancel(request);
+  return collective ? on_empty_collective(via.Cancel) : via.Cancel(request);
 }
 
 // Intercepted only to make progress on collectives while waiting.

@@ -92,7 +92,7 @@ int reduce(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
   const bool on_gpu = before_on_demand_call();
   CommEntry* const entry = runtime().comms.find(comm);
   const FirstStep first = first_step<via, Tail...>(
-      entry, Collective::reduce, bytes_moved(entry, false, type, count), [on_gpu] { return on_gpu; },
+      comm, entry, Collective::reduce, bytes_moved(entry, false, type, count), [on_gpu] { return on_gpu; },
       [&](const CommEntry& on) {
         return refuses_reduction(on, {send, receive, count, count, type, op}, root);
       });
@@ -134,7 +134,7 @@ int allreduce(const void* send, void* receive, Count count, MPI_Datatype type, M
   const bool on_gpu = before_on_demand_call();
   CommEntry* const entry = runtime().comms.find(comm);
   const FirstStep first = first_step<via, Tail...>(
-      entry, Collective::allreduce, bytes_moved(entry, false, type, count), [on_gpu] { return on_gpu; },
+      comm, entry, Collective::allreduce, bytes_moved(entry, false, type, count), [on_gpu] { return on_gpu; },
       [&](const CommEntry&) {
         return refuses_reduction({send, receive, count, count, type, op});
       });
@@ -176,7 +176,7 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   [[maybe_unused]] const auto refused = [&](const CommEntry& entry) {
     return counts && refuses_reduction(scattered_reduction(entry, send, receive, counts, type, op));
   };
-  if (is_refused<via, Tail...>(runtime().comms.find(comm), refused)) return call(send, receive);
+  if (is_refused<via, Tail...>(comm, runtime().comms.find(comm), refused)) return call(send, receive);
   if (may_dispatch<via>() && counts) [[unlikely]]
     if (const std::optional<int> done = dispatch_reduce_scatter(
             call_name<slot>, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm,
@@ -233,7 +233,7 @@ int reduce_scatter_block(const void* send, void* receive, Count count, MPI_Datat
   const bool on_gpu = before_on_demand_call();
   CommEntry* const entry = runtime().comms.find(comm);
   const FirstStep first = first_step<via, Tail...>(
-      entry, Collective::reduce_scatter, bytes_moved(entry, true, type, count), [on_gpu] { return on_gpu; },
+      comm, entry, Collective::reduce_scatter, bytes_moved(entry, true, type, count), [on_gpu] { return on_gpu; },
       [&](const CommEntry&) {
         return refuses_reduction({send, receive, count, count, type, op});
       });

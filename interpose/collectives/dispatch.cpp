@@ -60,12 +60,27 @@ Route nonblocking_on_one_node(CommEntry& entry, Collective what, std::optional<s
   return to;
 }
 
+namespace {
+/// True if the members may carry out a persistent collective. The same on all members.
+bool may_be_persistent(const CommEntry& entry) noexcept {
+  const Job* all = job();
+  const CommCollectives& collectives = collectives_of(entry);
+  if (!may_share_memory(entry)) return collectives.queue != nullptr;
+  return all && all->nonblocking_on_node && (collectives.shares_always || all->settings.one_node.requests);
+}
+}  // namespace
+
+bool refused_on_any_member(MPI_Comm comm, bool refused) noexcept {
+  const CommMember entry(comm, true);
+  if (!entry || !may_be_persistent(*entry)) return refused;
+  before_library_collective(comm);
+  return !on_all_members(comm, !refused);
+}
+
 Route persistent_on_one_node(MPI_Comm comm, CommEntry& entry, Collective what, std::int64_t* bytes, bool varying,
                              bool gaps) noexcept {
   Route to;
-  const Job* all = job();
-  if (!all || !all->nonblocking_on_node) return to;
-  if (!collectives_of(entry).shares_always && !all->settings.one_node.requests) return to;
+  if (!may_be_persistent(entry)) return to;
   before_library_collective(comm);
   const std::int64_t own[] = {*bytes, gaps};
   std::int64_t most[] = {0, 0};

@@ -75,13 +75,23 @@ enum class FirstStep {
   leave,         ///< leaves the call to the library, on the entry's usual path
   dispatch,      ///< calls a dispatch function, which may still leave the call to the library
 };
+/// In the initialization of a persistent collective, whether it is left to the library because that refuses the call of
+/// a member. Members whose calls are good may have to agree on more, so all of them tell each other. `refused`: the
+/// call of this one.
+bool refused_on_any_member(MPI_Comm comm, bool refused) noexcept;
+
 /// True if the library refuses a call that may wait for other members, and that may have to be counted: refused(entry).
 /// In a communicator with memory the dispatch functions find that out.
 template <Calls& via, class... Tail, class Refused>
-[[gnu::always_inline]] inline bool is_refused(const CommEntry* entry, const Refused& refused) noexcept {
+[[gnu::always_inline]] inline bool is_refused([[maybe_unused]] MPI_Comm comm, const CommEntry* entry,
+                                              const Refused& refused) noexcept {
   if constexpr (!blocking<Tail...> && !persistent<Tail...>) return false;
-  return may_dispatch<via>() && entry && entry->size() >= 2 && !(blocking<Tail...> && has_memory(*entry)) &&
-         refused(*entry);
+  if (!may_dispatch<via>()) return false;
+  const bool mine = entry && entry->size() >= 2 && !(blocking<Tail...> && has_memory(*entry)) && refused(*entry);
+  if constexpr (persistent<Tail...>)
+    return refused_on_any_member(comm, mine);
+  else
+    return mine;
 }
 
 /// Entries ask this first. `bytes`: the result of bytes_moved(). examined() is called for a collective that is left to
@@ -92,8 +102,9 @@ template <Calls& via, class... Tail, class Refused>
 /// is no shared memory. The answer is the same on all of them, because the numbers of bytes are. It costs 60
 /// instructions, a dispatch that ends in the same answer 250, with a datatype that has not been decoded yet 2900.
 template <Calls& via, class... Tail, class Examined, class Refused>
-[[gnu::always_inline]] inline FirstStep first_step(CommEntry* entry, Collective what, std::int64_t bytes,
+[[gnu::always_inline]] inline FirstStep first_step(MPI_Comm comm, CommEntry* entry, Collective what, std::int64_t bytes,
                                                    const Examined& examined, const Refused& refused) noexcept {
+  if (persistent<Tail...> && is_refused<via, Tail...>(comm, entry, refused)) return FirstStep::call_library;
   if (entry && (entry->size() < 2 || (bytes > 0 && collectives_of(*entry).leaves(what, form_of<Tail...>, bytes)))) {
     if (any_collective_pending() || reporting() || nested<via>() || examined()) return FirstStep::leave;
     if (!blocking<Tail...> || !collectives_of(*entry).on_one_node) return FirstStep::call_library;
@@ -101,7 +112,7 @@ template <Calls& via, class... Tail, class Examined, class Refused>
   }
   if (!may_dispatch<via>()) return FirstStep::leave;
   if (blocking<Tail...> && entry && has_memory(*entry)) return FirstStep::dispatch;
-  if (is_refused<via, Tail...>(entry, refused)) [[unlikely]]
+  if (!persistent<Tail...> && is_refused<via, Tail...>(comm, entry, refused)) [[unlikely]]
     return FirstStep::call_library;
   return blocking<Tail...> && bytes > 0 && has_no_memory(*entry, bytes) ? FirstStep::leave : FirstStep::dispatch;
 }

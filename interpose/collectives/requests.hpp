@@ -24,8 +24,8 @@ int make_request(std::shared_ptr<CollectiveQueue> queue, std::unique_ptr<Operati
 /// error of the library, so every completion function reports it. Local: the receive has been posted.
 void complete_request(int tag, bool good) noexcept;
 
-/// Carries out MPI_Cancel of such a request as the library does for those of its own: MPI does not permit it, and MPICH
-/// raises an error on MPI_COMM_WORLD, whose handler may throw. The collective goes on.
-int cancel_empty_collective();
+/// Calls MPI_Cancel or MPI_Request_free for a nonblocking collective of the library, in place of such a request: MPI
+/// does not permit it, and MPICH raises an error on MPI_COMM_WORLD, whose handler may throw. The collective goes on.
+int on_empty_collective(int (*call)(MPI_Request*));
 
 }  // namespace bestride::inline interpose

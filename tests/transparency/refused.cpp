@@ -291,6 +291,79 @@ MPI_CASE(the_first_call_of_a_communicator) {
   end();
 }
 
+namespace {
+
+/// The same functions as persistent ones, in the order of `functions`; nullptr: not tried.
+using Initialize = int (*)(const Call& call, MPI_Comm comm, MPI_Request* request);
+const Initialize initializations[] = {
+    [](const Call& c, MPI_Comm comm, MPI_Request* request) {
+      return MPI_Bcast_init(c.receive, c.received, c.receive_type, c.root, comm, MPI_INFO_NULL, request);
+    },
+    [](const Call& c, MPI_Comm comm, MPI_Request* request) {
+      return MPI_Gather_init(c.send, c.sent, c.send_type, c.receive, c.received, c.receive_type, c.root, comm,
+                             MPI_INFO_NULL, request);
+    },
+    [](const Call& c, MPI_Comm comm, MPI_Request* request) {
+      return MPI_Gatherv_init(c.send, c.sent, c.send_type, c.receive, c.receive_counts, c.at, c.receive_type, c.root,
+                              comm, MPI_INFO_NULL, request);
+    },
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    [](const Call& c, MPI_Comm comm, MPI_Request* request) {
+      return MPI_Alltoallw_init(c.send, c.send_counts, c.bytes_at, c.send_types, c.receive, c.counts_received(),
+                                c.bytes_at, c.types_received(), comm, MPI_INFO_NULL, request);
+    },
+    [](const Call& c, MPI_Comm comm, MPI_Request* request) {
+      return MPI_Reduce_init(c.send, c.receive, c.received, c.receive_type, c.op, c.root, comm, MPI_INFO_NULL, request);
+    },
+    [](const Call& c, MPI_Comm comm, MPI_Request* request) {
+      return MPI_Allreduce_init(c.send, c.receive, c.received, c.receive_type, c.op, comm, MPI_INFO_NULL, request);
+    },
+    [](const Call& c, MPI_Comm comm, MPI_Request* request) {
+      return MPI_Reduce_scatter_init(c.send, c.receive, c.receive_counts, c.receive_type, c.op, comm, MPI_INFO_NULL,
+                                     request);
+    },
+    nullptr,
+};
+
+}  // namespace
+
+/// The others have a request then, which they free without a start, and all continue with blocking collectives.
+MPI_CASE(initializations_of_persistent_collectives) {
+  prepare();
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  const std::vector<int> out(most * most_ranks, 1);
+  std::vector<int> in(most * most_ranks);
+  int round = 0;
+  for (const int count : {1, most})
+    for (std::size_t i = 0; i < std::size(functions); ++i)
+      for (const Mistake& mistake : mistakes) {
+        const int odd = round % size, root = round / size % size;
+        ++round;
+        if (!initializations[i] || !mistake.applies(functions[i], odd == root)) continue;
+        Call call(out.data(), in.data(), count);
+        call.root = root;
+        if (rank == odd) mistake.make(call);
+        MPI_Request request = MPI_REQUEST_NULL;
+        const bool refused = initializations[i](call, comm, &request) != MPI_SUCCESS;
+        if (refused != (rank == odd)) std::fprintf(stderr, "%s: %s\n", functions[i].name, mistake.name);
+        CHECK_EQUAL(rank == odd, refused);
+        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+        check_allreduce(comm, round);
+        std::vector<int> mine(static_cast<std::size_t>(count), 1), sums(mine);
+        CHECK_EQUAL(MPI_SUCCESS, MPI_Allreduce(mine.data(), sums.data(), count, MPI_INT, MPI_SUM, comm));
+        CHECK_EQUAL(count, static_cast<int>(std::count(sums.begin(), sums.end(), size)));
+      }
+  MPI_Comm_free(&comm);
+  end();
+}
+
 /// Operations that are seldom used are asked about, and their right calls count.
 MPI_CASE(unusual_operations_are_counted) {
   prepare();
