@@ -6,8 +6,7 @@
 //
 // A call that is carried out in shared memory has passed the checks of its dispatch function, which are at least as
 // strict. The functions below are for calls that are left to the library. Their rules are those of MPICH 4.0.2, each
-// tried out (tests/transparency/refused.cpp). A library that does not compare buffers is known to refuse only a part of
-// these calls (Fault::in_any_library); the others count, since it may accept them.
+// tried out (tests/transparency/refused.cpp). Of a library without these checks no call counts as refused.
 #include <mpi.h>
 
 #include <algorithm>
@@ -62,35 +61,30 @@ inline bool no_place(const void* buffer, MPI_Datatype type) noexcept {
   return buffer == MPI_IN_PLACE || no_buffer(buffer, type);
 }
 
-/// What is wrong with the arguments.
-enum class Fault : unsigned char { none, in_mpich, in_any_library };
+// Whether something is wrong with arguments.
 
-Fault fault_of_type(MPI_Datatype type, bool any_elements) noexcept;
+bool wrong_type(MPI_Datatype type) noexcept;
 /// Of a buffer for some elements, or none. `in_place`: MPI_IN_PLACE is an error.
-inline Fault fault_of_elements(const void* buffer, MPI_Datatype type, bool any, bool in_place) noexcept {
-  const Fault of_type = fault_of_type(type, any);
-  if (of_type != Fault::none || !any) return of_type;
-  return (in_place && buffer == MPI_IN_PLACE) || no_buffer(buffer, type) ? Fault::in_mpich : Fault::none;
+inline bool wrong_elements(const void* buffer, MPI_Datatype type, bool any, bool in_place) noexcept {
+  return wrong_type(type) || (any && ((in_place && buffer == MPI_IN_PLACE) || no_buffer(buffer, type)));
 }
-inline Fault fault_of_root(const CommEntry& entry, int root) noexcept {
-  return root >= 0 && root < entry.size() ? Fault::none : Fault::in_any_library;
-}
+inline bool wrong_root(const CommEntry& entry, int root) noexcept { return root < 0 || root >= entry.size(); }
 
 /// Of the blocks of one direction that is significant on this rank.
 template <class Given>
-Fault fault_of_blocks(const Given& given, [[maybe_unused]] int ranks) noexcept {
+bool wrong_blocks(const Given& given, [[maybe_unused]] int ranks) noexcept {
   bool any = false;
   if constexpr (Given::has_arrays) {
-    if (!given.counts || !given.at) return Fault::none;  // MPICH reads them
+    if (!given.counts || !given.at) return false;  // MPICH reads them
     for (int rank = 0; rank < ranks; ++rank) {
-      if (given.counts[rank] < 0) return Fault::in_any_library;
+      if (given.counts[rank] < 0) return true;
       any = any || given.counts[rank] > 0;
     }
   } else {
-    if (given.count < 0) return Fault::in_any_library;
+    if (given.count < 0) return true;
     any = given.count > 0;
   }
-  return fault_of_elements(given.buffer, given.type, any, true);
+  return wrong_elements(given.buffer, given.type, any, true);
 }
 
 /// Of two directions that are both significant on this rank.
@@ -113,37 +107,28 @@ bool aliased(const Out& out, const In& in, int rank) noexcept {
 
 /// Of a collective that moves data.
 template <AtRoot only, class Out, class In>
-Fault fault_of_moved(const CommEntry& entry, const Out& out, const In& in, int root) noexcept {
+bool wrong_moved(const CommEntry& entry, const Out& out, const In& in, int root) noexcept {
   const bool at_root = only != AtRoot::neither && entry.rank() == root;
   const bool sends = (only != AtRoot::out || at_root) && !(only != AtRoot::out && out.buffer == MPI_IN_PLACE);
   const bool receives = (only != AtRoot::in || at_root) && !(only == AtRoot::out && in.buffer == MPI_IN_PLACE);
-  Fault fault = only == AtRoot::neither ? Fault::none : fault_of_root(entry, root);
-  if (sends) fault = std::max(fault, fault_of_blocks(out, entry.size()));
-  if (receives) fault = std::max(fault, fault_of_blocks(in, entry.size()));
-  if (fault == Fault::none && sends && receives && aliased(out, in, entry.rank())) return Fault::in_mpich;
-  return fault;
+  return (only != AtRoot::neither && wrong_root(entry, root)) || (sends && wrong_blocks(out, entry.size())) ||
+         (receives && wrong_blocks(in, entry.size())) || (sends && receives && aliased(out, in, entry.rank()));
 }
 
 /// One direction of an MPI_Alltoallw.
 template <class Given>
-Fault fault_of_typed(const CommEntry& entry, const Given& given) noexcept {
-  if (!given.counts || !given.at || !given.types) return Fault::none;
-  Fault fault = Fault::none;
-  for (int rank = 0; rank < entry.size(); ++rank) {
-    if (given.counts[rank] < 0) return Fault::in_any_library;
-    if (given.counts[rank] == 0) continue;
-    fault = std::max(fault, fault_of_type(given.types[rank], true));
-    if (given.buffer == MPI_IN_PLACE) fault = std::max(fault, Fault::in_mpich);
-  }
+bool wrong_typed(const CommEntry& entry, const Given& given) noexcept {
+  if (!given.counts || !given.at || !given.types) return false;
+  for (int rank = 0; rank < entry.size(); ++rank)
+    if (given.counts[rank] < 0 ||
+        (given.counts[rank] > 0 && (given.buffer == MPI_IN_PLACE || wrong_type(given.types[rank]))))
+      return true;
   // Only if it is not the first block may a null pointer be the base of absolute displacements.
-  if (fault == Fault::none && given.counts[0] > 0 && given.counts[entry.rank()] > 0 &&
-      no_buffer(given.buffer, given.types[0]))
-    return Fault::in_mpich;
-  return fault;
+  return given.counts[0] > 0 && given.counts[entry.rank()] > 0 && no_buffer(given.buffer, given.types[0]);
 }
 
-/// True if the library refuses a call with this fault, which is not Fault::none.
-bool refuses(Fault fault) noexcept;
+/// True if the library looks at arguments before it communicates.
+bool library_checks() noexcept;
 
 }  // namespace dispatch_detail
 
@@ -152,30 +137,25 @@ bool refuses(Fault fault) noexcept;
 inline bool refuses_bcast(const CommEntry& entry, const void* buffer, std::int64_t count, MPI_Datatype type,
                           int root) noexcept {
   using namespace dispatch_detail;
-  Fault fault = fault_of_root(entry, root);
-  if (count < 0) fault = Fault::in_any_library;
   // MPICH does not look at the type of no elements.
-  if (count > 0) fault = std::max(fault, fault_of_elements(buffer, type, true, false));
-  return fault != Fault::none && refuses(fault);
+  return (wrong_root(entry, root) || count < 0 || (count > 0 && wrong_elements(buffer, type, true, false))) &&
+         library_checks();
 }
 
 /// MPI_Gather, MPI_Scatter, MPI_Allgather, MPI_Alltoall, and with varying blocks.
 template <AtRoot only, class Out, class In>
 bool refuses_moved(const CommEntry& entry, const Out& out, const In& in, int root) noexcept {
   using namespace dispatch_detail;
-  const Fault fault = fault_of_moved<only>(entry, out, in, root);
-  return fault != Fault::none && refuses(fault);
+  return wrong_moved<only>(entry, out, in, root) && library_checks();
 }
 
 /// MPI_Alltoallw. `Out`, `In`: buffer, counts, at, types.
 template <class Out, class In>
 bool refuses_alltoallw(const CommEntry& entry, const Out& out, const In& in) noexcept {
   using namespace dispatch_detail;
-  const bool in_place = out.buffer == MPI_IN_PLACE;
-  Fault fault = std::max(in_place ? Fault::none : fault_of_typed(entry, out), fault_of_typed(entry, in));
-  if (!in_place && out.buffer == in.buffer && out.counts == in.counts && out.types == in.types)
-    fault = std::max(fault, Fault::in_mpich);
-  return fault != Fault::none && refuses(fault);
+  const bool same = out.buffer == in.buffer && out.counts == in.counts && out.types == in.types;
+  return ((out.buffer != MPI_IN_PLACE && (wrong_typed(entry, out) || same)) || wrong_typed(entry, in)) &&
+         library_checks();
 }
 
 /// What a rank passes to a reduction.
