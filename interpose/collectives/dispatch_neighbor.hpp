@@ -187,22 +187,23 @@ std::optional<int> dispatch_neighbor(const char* call, NeighborForm form, const 
                                      Tail... tail) {
   using namespace dispatch_detail;
   const CommMember entry = member_of<Tail...>(comm);
-  if (!entry || !may_share_memory(*entry) || !has_request(tail...) || out.buffer == MPI_IN_PLACE ||
-      in.buffer == MPI_IN_PLACE)
-    return std::nullopt;
+  if (!entry || !may_share_memory(*entry)) return std::nullopt;
   const Neighbors& neighbors = entry->neighbors();
   const std::optional<BlockBytes> sent = neighbor_bytes(out, neighbors.destinations),
                                   received = neighbor_bytes(in, neighbors.sources);
-  // A call that the library rejects on this rank must not be counted: the other members may not make it.
-  if (!sent || !received) return std::nullopt;
+  // A call that the library rejects on this rank must not be counted: the other members may not make it. But they agree
+  // on each persistent collective.
+  const bool good = sent && received && has_request(tail...) && out.buffer != MPI_IN_PLACE && in.buffer != MPI_IN_PLACE;
+  if (!good && !persistent<Tail...>) return std::nullopt;
   if constexpr (blocking<Tail...> || persistent<Tail...>) make_wanted_neighbor_queue(comm, *entry);
   if constexpr (blocking<Tail...>) {
     return exchange_now(call, form, out, in, sent->sum, neighbors, *entry, comm);
   } else {
     std::shared_ptr<NeighborQueue> queue;
     if constexpr (persistent<Tail...>)
-      queue = make_neighbor_queue(comm, *entry, form, std::max(sent->longest, received->longest),
-                                  neighbor_gaps(out, neighbors.destinations) || neighbor_gaps(in, neighbors.sources));
+      queue = make_neighbor_queue(
+          comm, *entry, form, good ? std::optional(std::max(sent->longest, received->longest)) : std::nullopt,
+          good && (neighbor_gaps(out, neighbors.destinations) || neighbor_gaps(in, neighbors.sources)));
     else
       queue = choose_neighbor_queue(comm, *entry, form);
     if (!queue) return std::nullopt;

@@ -21,7 +21,7 @@ struct JobSettings {
   std::int64_t cache_bytes = 0;   ///< bytes for past allgathers on a node, of all communicators together; 0: nothing is
                                   ///< kept
   std::int32_t reassociate = 0;   ///< BESTRIDE_REASSOCIATE
-  std::int32_t calls_before_order = -1;  ///< BESTRIDE_FORCE=sum_order: equal calls until the order is found out; -1: never is
+  std::int32_t calls_before_order = -1;  ///< equal calls until the order of sums is found out; -1: it never is
   std::int32_t quantize = 0;             ///< BESTRIDE_QUANTIZE: bits of a code, 0: off
   OneNodeLimits one_node;
   std::int32_t beside_tools = 0;  ///< BESTRIDE_COLLECTIVES is set, so a tool_behind() does not matter

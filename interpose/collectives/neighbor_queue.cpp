@@ -98,14 +98,14 @@ std::shared_ptr<NeighborQueue> choose_neighbor_queue(MPI_Comm comm, CommEntry& e
 }
 
 std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form,
-                                                   std::int64_t longest, bool gaps) noexcept {
+                                                   std::optional<std::int64_t> longest, bool gaps) noexcept {
   const Job* all = job();
   if (!all || !all->nonblocking_on_node || !(collectives_of(entry).shares_always || all->settings.one_node.requests))
     return nullptr;
   before_library_collective(comm);
-  const std::int64_t own[] = {longest, gaps};
-  std::int64_t most[] = {0, 0};
-  if (real.Allreduce(own, most, 2, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS ||
+  const std::int64_t own[] = {longest.value_or(0), gaps, !longest};
+  std::int64_t most[] = {0, 0, 1};
+  if (real.Allreduce(own, most, 3, MPI_INT64_T, maximum(), comm) != MPI_SUCCESS || most[2] != 0 ||
       !persistent_neighbors_on_one_node(most[0], collectives_of(entry).shares_always, most[1] != 0))
     return nullptr;
   std::shared_ptr<NeighborQueue> made = NeighborQueue::make_persistent(comm, entry);

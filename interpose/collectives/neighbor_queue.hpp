@@ -61,10 +61,10 @@ class NeighborQueue final : public CollectiveQueue {
 std::shared_ptr<NeighborQueue> choose_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form) noexcept;
 
 /// The queue of a persistent neighbor collective in its initialization call; waits for the other members. `longest`:
-/// bytes of this member's longest message; `gaps`: a datatype of this member has gaps. nullptr on all members: leave it
-/// to the MPI library.
+/// bytes of this member's longest message, no value if the library refuses its call; `gaps`: a datatype of this member
+/// has gaps. nullptr on all members: leave it to the MPI library.
 std::shared_ptr<NeighborQueue> make_neighbor_queue(MPI_Comm comm, CommEntry& entry, NeighborForm form,
-                                                   std::int64_t longest, bool gaps) noexcept;
+                                                   std::optional<std::int64_t> longest, bool gaps) noexcept;
 
 /// A call that a NeighborQueue carries out. `Input`, `Output`: UserBlocks or alike.
 template <class Input, class Output>

@@ -2,6 +2,7 @@
 #include "interpose/collectives/refused_calls.hpp"
 
 #include <atomic>
+#include <utility>
 
 #include "interpose/collectives/reduction_order.hpp"
 #include "interpose/mpi/functions.hpp"
@@ -11,17 +12,12 @@ namespace {
 
 using namespace dispatch_detail;
 
-/// An operation that the library accepts for a type.
-struct AcceptedPair {
-  MPI_Op op;
-  MPI_Datatype type;
-};
-/// The last one that this thread has found, of predefined handles.
-thread_local constinit AcceptedPair last_accepted __attribute__((tls_model("initial-exec"))) = {};
+/// The last operation that this thread has found to be accepted for a type, of predefined handles.
+thread_local constinit std::pair<MPI_Op, MPI_Datatype> last_accepted __attribute__((tls_model("initial-exec"))) = {};
 
 /// `type` is committed. True also if the library can't be asked.
 bool accepts(MPI_Op op, MPI_Datatype type) noexcept {
-  if (last_accepted.op == op && last_accepted.type == type && predefined(type)) return true;
+  if (last_accepted == std::pair(op, type) && predefined(type)) return true;
   if (runtime().ops.known(op)) return true;
   if (reassociation_of(op, type) == Reassociation::by_mpi) {
     const MPI_Comm comm = library_checks() ? runtime().types.comm_for_asking() : MPI_COMM_NULL;

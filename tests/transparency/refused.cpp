@@ -364,6 +364,50 @@ MPI_CASE(initializations_of_persistent_collectives) {
   end();
 }
 
+/// The same for neighbor collectives.
+MPI_CASE(initializations_of_persistent_neighbor_collectives) {
+  prepare();
+  MPI_Comm ring;
+  const int periodic = 1;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
+  MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+  std::vector<int> out(2 * most, 1), in(2 * most);
+  for (int round = 0; round < 3 * 4 * 4; ++round) {
+    const bool odd = rank == round % size;
+    const int count = round % 3 == 0 ? most : 1;
+    const MPI_Datatype type = !odd || round / 4 % 4 > 1 ? MPI_INT
+                              : round / 4 % 4 == 0      ? MPI_DATATYPE_NULL
+                                                        : uncommitted;
+    const void* const from = odd && round / 4 % 4 == 2 ? nullptr : out.data();
+    const int sent = odd && round / 4 % 4 == 3 ? -1 : count;
+    const int counts[] = {sent, sent}, received[] = {count, count}, at[] = {0, count};
+    const MPI_Aint bytes_at[] = {0, 4 * count};
+    const MPI_Datatype types[] = {type, type}, integers[] = {MPI_INT, MPI_INT};
+    MPI_Request request = MPI_REQUEST_NULL;
+    int error = MPI_SUCCESS;
+    switch (round % 4) {
+      case 0:
+        error = MPI_Neighbor_allgather_init(from, sent, type, in.data(), count, MPI_INT, ring, MPI_INFO_NULL, &request);
+        break;
+      case 1:
+        error = MPI_Neighbor_alltoall_init(from, sent, type, in.data(), count, MPI_INT, ring, MPI_INFO_NULL, &request);
+        break;
+      case 2:
+        error = MPI_Neighbor_alltoallv_init(from, counts, at, type, in.data(), received, at, MPI_INT, ring,
+                                            MPI_INFO_NULL, &request);
+        break;
+      default:
+        error = MPI_Neighbor_alltoallw_init(from, counts, bytes_at, types, in.data(), received, bytes_at, integers,
+                                            ring, MPI_INFO_NULL, &request);
+    }
+    if (!odd) CHECK_EQUAL(MPI_SUCCESS, error);
+    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    for (int i = 0; i < 3; ++i) check_allreduce(ring, round + i);
+  }
+  MPI_Comm_free(&ring);
+  end();
+}
+
 /// Operations that are seldom used are asked about, and their right calls count.
 MPI_CASE(unusual_operations_are_counted) {
   prepare();

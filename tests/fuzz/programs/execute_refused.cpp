@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collective calls that MPICH refuses on one rank because of its arguments, before it communicates. The other ranks do
-// not make them, and all make the right call afterwards.
+// not make them, and all make the right call afterwards. Initializations of persistent collectives are made by all;
+// those that succeed are freed without a start.
 #include <algorithm>
 
 #include "tests/fuzz/programs/collective.hpp"
@@ -50,33 +51,35 @@ struct Passed {
   bool aliased = false;  ///< the arrays of both directions are the same
 };
 
-int make_call(Context& context, What what, const Passed& given, MPI_Comm comm) {
+/// `request`: initializes a persistent collective; nullptr: makes a blocking call.
+int make_call(Context& context, What what, const Passed& given, MPI_Comm comm, MPI_Request* request = nullptr) {
   const auto& [out, in, op, root, aliased] = given;
   const std::vector<int>&in_counts = aliased ? out.counts : in.counts, &in_types = aliased ? out.types : in.types;
+#define MAKE(name, ...)                                                                        \
+  (request ? CALL(context, name##_init, __VA_ARGS__, MPI_INFO_NULL, (New{request, "request"})) \
+           : CALL(context, name, __VA_ARGS__))
 #define ONE(direction) direction.buffer, direction.count, direction.type
   switch (what) {
-    case What::bcast: return CALL(context, Bcast, ONE(in), root, comm);
-    case What::gather: return CALL(context, Gather, ONE(out), ONE(in), root, comm);
-    case What::gatherv: return CALL(context, Gatherv, ONE(out), in.buffer, in.counts, in.at, in.type, root, comm);
-    case What::scatter: return CALL(context, Scatter, ONE(out), ONE(in), root, comm);
-    case What::scatterv: return CALL(context, Scatterv, out.buffer, out.counts, out.at, out.type, ONE(in), root, comm);
-    case What::allgather: return CALL(context, Allgather, ONE(out), ONE(in), comm);
-    case What::allgatherv: return CALL(context, Allgatherv, ONE(out), in.buffer, in.counts, in.at, in.type, comm);
-    case What::alltoall: return CALL(context, Alltoall, ONE(out), ONE(in), comm);
+    case What::bcast: return MAKE(Bcast, ONE(in), root, comm);
+    case What::gather: return MAKE(Gather, ONE(out), ONE(in), root, comm);
+    case What::gatherv: return MAKE(Gatherv, ONE(out), in.buffer, in.counts, in.at, in.type, root, comm);
+    case What::scatter: return MAKE(Scatter, ONE(out), ONE(in), root, comm);
+    case What::scatterv: return MAKE(Scatterv, out.buffer, out.counts, out.at, out.type, ONE(in), root, comm);
+    case What::allgather: return MAKE(Allgather, ONE(out), ONE(in), comm);
+    case What::allgatherv: return MAKE(Allgatherv, ONE(out), in.buffer, in.counts, in.at, in.type, comm);
+    case What::alltoall: return MAKE(Alltoall, ONE(out), ONE(in), comm);
     case What::alltoallv:
-      return CALL(context, Alltoallv, out.buffer, out.counts, out.at, out.type, in.buffer, in_counts, in.at, in.type,
-                  comm);
+      return MAKE(Alltoallv, out.buffer, out.counts, out.at, out.type, in.buffer, in_counts, in.at, in.type, comm);
     case What::alltoallw:
-      return CALL(context, Alltoallw, out.buffer, out.counts, out.at, out.types, in.buffer, in_counts, in.at, in_types,
-                  comm);
-    case What::reduce: return CALL(context, Reduce, out.buffer, in.buffer, in.count, in.type, op, root, comm);
-    case What::reduce_scatter:
-      return CALL(context, Reduce_scatter, out.buffer, in.buffer, in.counts, in.type, op, comm);
+      return MAKE(Alltoallw, out.buffer, out.counts, out.at, out.types, in.buffer, in_counts, in.at, in_types, comm);
+    case What::reduce: return MAKE(Reduce, out.buffer, in.buffer, in.count, in.type, op, root, comm);
+    case What::reduce_scatter: return MAKE(Reduce_scatter, out.buffer, in.buffer, in.counts, in.type, op, comm);
     case What::reduce_scatter_block:
-      return CALL(context, Reduce_scatter_block, out.buffer, in.buffer, in.count, in.type, op, comm);
-    default: return CALL(context, Allreduce, out.buffer, in.buffer, in.count, in.type, op, comm);
+      return MAKE(Reduce_scatter_block, out.buffer, in.buffer, in.count, in.type, op, comm);
+    default: return MAKE(Allreduce, out.buffer, in.buffer, in.count, in.type, op, comm);
   }
 #undef ONE
+#undef MAKE
 }
 
 /// Which directions of a call are significant on this rank.
@@ -143,7 +146,7 @@ void refused(Context& context, const Step& step, const CommSlot& slot, Random& c
     const int n = common.pick(lengths), root = static_cast<int>(common.between(0, size - 1)),
               odd = static_cast<int>(common.between(0, size - 1)),
               way = static_cast<int>(common.between(0, ways_to_spoil - 1));
-    const bool waits = common.chance(30);
+    const bool waits = common.chance(30), persistent = common.chance(30);
     const auto seed = [&](std::uint64_t which) {
       return seed_of(step, which, static_cast<std::uint64_t>(slot.rank), static_cast<std::uint64_t>(round));
     };
@@ -151,7 +154,14 @@ void refused(Context& context, const Step& step, const CommSlot& slot, Random& c
     const int displacement = what == What::alltoallw ? 4 : 1;
     const Passed right{
         {{out.at()}, n, MPI_INT, size, displacement}, {{in.at()}, n, MPI_INT, size, displacement}, MPI_SUM, root};
-    if (slot.rank == odd)
+    if (persistent) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      Passed given = right;
+      if (slot.rank == odd && !spoil(given, what, odd == root, way, size, std::int64_t{4} * n * odd, uncommitted))
+        given = right;
+      make_call(context, what, given, comm, &request);
+      if (request != MPI_REQUEST_NULL) CALL(context, Request_free, Gone{&request});
+    } else if (slot.rank == odd)
       for (int attempt = static_cast<int>(context.own.between(1, 2)); attempt > 0; --attempt)
         if (Passed wrong = right; spoil(wrong, what, odd == root, way, size, std::int64_t{4} * n * odd, uncommitted))
           make_call(context, what, wrong, comm);
