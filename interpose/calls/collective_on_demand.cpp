@@ -64,10 +64,9 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
       return std::apply(via.*slot, std::tuple_cat(out_arguments, in_arguments, std::tuple(root, comm, tail...)));
   };
   const bool on_gpu = before_on_demand_call();
-  if (is_refused<via, Tail...>(comm, runtime().comms.find(comm),
-                               [&](const CommEntry& entry) { return refuses_moved<only>(entry, out, in, root); }))
-    return call(out.arguments(), in.arguments());
-  if (may_dispatch<via>()) [[unlikely]]
+  if (!is_refused<via, Tail...>(comm, runtime().comms.find(comm),
+                                [&](const CommEntry& entry) { return refuses_moved<only>(entry, out, in, root); }) &&
+      may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_moved<only>(call_name<slot>, out, in, root, comm, tail...))
       return *done;
   if (on_gpu)
@@ -156,10 +155,9 @@ int alltoallw(const void* send, const Count* send_counts, const At* send_at, con
   const bool on_gpu = before_on_demand_call();
   const TypedGiven<const void*, Count, At> out{send, send_counts, send_at, send_types};
   const TypedGiven<void*, Count, At> in{receive, receive_counts, receive_at, receive_types};
-  if (is_refused<via, Tail...>(comm, runtime().comms.find(comm),
-                               [&](const CommEntry& entry) { return refuses_alltoallw(entry, out, in); }))
-    return call(send, receive);
-  if (may_dispatch<via>()) [[unlikely]]
+  if (!is_refused<via, Tail...>(comm, runtime().comms.find(comm),
+                                [&](const CommEntry& entry) { return refuses_alltoallw(entry, out, in); }) &&
+      may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_alltoallw(call_name<slot>, out, in, comm, tail...)) return *done;
   if (on_gpu)
     if (const std::optional<int> done =

@@ -176,8 +176,8 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
   [[maybe_unused]] const auto refused = [&](const CommEntry& entry) {
     return counts && refuses_reduction(scattered_reduction(entry, send, receive, counts, type, op));
   };
-  if (is_refused<via, Tail...>(comm, runtime().comms.find(comm), refused)) return call(send, receive);
-  if (may_dispatch<via>() && counts) [[unlikely]]
+  if (!is_refused<via, Tail...>(comm, runtime().comms.find(comm), refused) && may_dispatch<via>() && counts)
+      [[unlikely]]
     if (const std::optional<int> done = dispatch_reduce_scatter(
             call_name<slot>, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm,
             tail...))

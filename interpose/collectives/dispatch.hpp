@@ -104,7 +104,7 @@ template <Calls& via, class... Tail, class Refused>
 template <Calls& via, class... Tail, class Examined, class Refused>
 [[gnu::always_inline]] inline FirstStep first_step(MPI_Comm comm, CommEntry* entry, Collective what, std::int64_t bytes,
                                                    const Examined& examined, const Refused& refused) noexcept {
-  if (persistent<Tail...> && is_refused<via, Tail...>(comm, entry, refused)) return FirstStep::call_library;
+  if (persistent<Tail...> && is_refused<via, Tail...>(comm, entry, refused)) return FirstStep::leave;
   if (entry && (entry->size() < 2 || (bytes > 0 && collectives_of(*entry).leaves(what, form_of<Tail...>, bytes)))) {
     if (any_collective_pending() || reporting() || nested<via>() || examined()) return FirstStep::leave;
     if (!blocking<Tail...> || !collectives_of(*entry).on_one_node) return FirstStep::call_library;
