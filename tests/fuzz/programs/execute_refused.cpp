@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collective calls that MPICH refuses on one rank because of its arguments, before it communicates. The other ranks do
 // not make them, and all make the right call afterwards. Initializations of persistent collectives are made by all;
-// those that succeed are freed without a start.
+// those that succeed are freed without a start. MPICH counts these, so nonblocking collectives of the communicator
+// would hang afterwards: it is a new one, which has blocking collectives only.
 #include <algorithm>
 
 #include "tests/fuzz/programs/collective.hpp"
@@ -137,7 +138,6 @@ constexpr int ways_to_spoil = 18;
 
 void refused(Context& context, const Step& step, const CommSlot& slot, Random& common) {
   const int size = slot.group().size();
-  const MPI_Comm comm = slot.h;
   MPI_Datatype uncommitted = MPI_DATATYPE_NULL;
   CALL(context, Type_contiguous, 2, MPI_INT, (New{&uncommitted, "t"}));
   for (int round = static_cast<int>(common.between(1, 8)); round > 0; --round) {
@@ -147,6 +147,8 @@ void refused(Context& context, const Step& step, const CommSlot& slot, Random& c
               odd = static_cast<int>(common.between(0, size - 1)),
               way = static_cast<int>(common.between(0, ways_to_spoil - 1));
     const bool waits = common.chance(30), persistent = common.chance(30);
+    MPI_Comm comm = slot.h;
+    if (persistent) CALL(context, Comm_dup, slot.h, (New{&comm, "comm"}));
     const auto seed = [&](std::uint64_t which) {
       return seed_of(step, which, static_cast<std::uint64_t>(slot.rank), static_cast<std::uint64_t>(round));
     };
@@ -177,6 +179,7 @@ void refused(Context& context, const Step& step, const CommSlot& slot, Random& c
     }
     make_call(context, what, right, comm);
     in.report(context, "refused");
+    if (persistent) CALL(context, Comm_free, Gone{&comm});
   }
   CALL(context, Type_free, Gone{&uncommitted});
 }
