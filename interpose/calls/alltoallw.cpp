@@ -175,7 +175,7 @@ int alltoallw(CallId id, const void* send_buffer, Given<Count, Displacement> out
                   comm, tail...);
   if (may_dispatch<via>()) [[unlikely]]
     if (const std::optional<int> done = dispatch_alltoallw(name(id), sent, received, comm, tail...)) return *done;
-  if constexpr (blocking<Tail...>) leave_to_library<via>(comm, refused);
+  if constexpr (blocking<Tail...>) leave_to_library<via>(comm, Collective::alltoall, refused);
   if (gpu_runtime_detected()) [[unlikely]] {
     const auto call = [&](const void* staged_send, void* staged_receive) {
       return inside(via.*slot, staged_send, out.counts, out.at, out.types, staged_receive, in.counts, in.at, in.types,

@@ -159,7 +159,8 @@ template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail
   if (first == FirstStep::dispatch)
     if (const std::optional<int> done = dispatch_moved<only>(name(id), out, in, root, comm, tail...)) return *done;
   if constexpr (blocking<Tail...>)
-    leave_to_library<via>(comm, [&](const CommEntry& entry) { return refuses_moved<only>(entry, out, in, root); });
+    leave_to_library<via>(comm, collective_of<only, Out, In>(),
+                          [&](const CommEntry& entry) { return refuses_moved<only>(entry, out, in, root); });
   if (gpu_runtime_detected()) [[unlikely]]
     if (const std::optional<int> done = call_with_shadowed_blocks<only>(name(id), out, in, root, comm, call, tail...))
       return *done;

@@ -20,7 +20,7 @@ template <Calls& via, auto slot, class Count, class... Tail>
     if (const std::optional<int> done = dispatch_bcast(call_name<slot>, buffer, count, type, root, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>)
-    leave_to_library<via>(comm,
+    leave_to_library<via>(comm, Collective::broadcast,
                           [&](const CommEntry& entry) { return refuses_bcast(entry, buffer, count, type, root); });
   if (on_gpu)
     if (const CollectiveMembers members = members_of(comm); members.known) {

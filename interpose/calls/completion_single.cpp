@@ -320,12 +320,12 @@ int mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status*
 /// If the communicator's memory is not shared, Bestride's collectives on it are completed first.
 template <Calls& via>
 int barrier(MPI_Comm comm) {
-  CommEntry* const entry = runtime().comms.find(comm);
-  const bool counted_before = nested<via>();
-  if (entry && leaves_barriers(*entry) && !counted_before && !any_collective_pending() && count_left_at_once(*entry))
-    return inside(via.Barrier, comm);
-  if (!counted_before && barrier_on_one_node(comm, entry)) return MPI_SUCCESS;
-  leave_to_library<via>(comm, [](const CommEntry&) { return false; });
+  const bool may_count = !nested<via>();
+  if (may_count && barrier_on_one_node(comm, runtime().comms.find(comm))) return MPI_SUCCESS;
+  before_library_collective(comm);
+  if (CommEntry* const entry = may_count && job() ? runtime().comms.find(comm) : nullptr;
+      entry && !leaves_barriers(*entry))
+    count_left_collective(*entry);
   return inside(via.Barrier, comm);
 }
 

@@ -72,7 +72,7 @@ template <Calls& via, auto slot, class Count, class... Tail>
             dispatch_reduce(call_name<slot>, send, receive, count, type, op, root, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>)
-    leave_to_library<via>(comm, [&](const CommEntry& entry) {
+    leave_to_library<via>(comm, Collective::reduce, [&](const CommEntry& entry) {
       return refuses_reduction(entry, {send, receive, count, count, type, op}, root);
     });
   if (on_gpu)
@@ -115,7 +115,7 @@ template <Calls& via, auto slot, bool scans, class Count, class... Tail>
     if constexpr (scans)
       before_library_collective(comm);
     else
-      leave_to_library<via>(comm, [&](const CommEntry&) {
+      leave_to_library<via>(comm, Collective::allreduce, [&](const CommEntry&) {
         return refuses_reduction({send, receive, count, count, type, op});
       });
   }
@@ -182,7 +182,7 @@ int reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Dat
             call_name<slot>, send, receive, [counts](int rank) { return std::int64_t{counts[rank]}; }, type, op, comm,
             tail...))
       return *done;
-  if constexpr (blocking<Tail...>) leave_to_library<via>(comm, refused);
+  if constexpr (blocking<Tail...>) leave_to_library<via>(comm, Collective::reduce_scatter, refused);
   if (on_gpu && counts)
     if (const CollectiveMembers members = members_of(comm); members.known) {
       std::int64_t all = 0;
@@ -211,7 +211,7 @@ template <Calls& via, auto slot, class Count, class... Tail>
             call_name<slot>, send, receive, [count](int) { return std::int64_t{count}; }, type, op, comm, tail...))
       return *done;
   if constexpr (blocking<Tail...>)
-    leave_to_library<via>(comm, [&](const CommEntry&) {
+    leave_to_library<via>(comm, Collective::reduce_scatter, [&](const CommEntry&) {
       return refuses_reduction({send, receive, count, count, type, op});
     });
   if (on_gpu)

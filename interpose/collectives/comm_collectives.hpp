@@ -118,10 +118,12 @@ struct CommCollectives {
   /// Collectives of other sizes are left to MPI. Indices: the collective, its CallForm. Valid after `agreed` is set.
   std::array<std::array<OneNodeBounds, call_form_count>, collective_count> sizes{};
 
+  const OneNodeBounds& sizes_of(Collective what, CallForm form) const noexcept {
+    return sizes[static_cast<std::size_t>(what)][static_cast<std::size_t>(form)];
+  }
   /// True if the members have agreed to leave such a collective to MPI. The same on all of them.
   bool leaves(Collective what, CallForm form, std::int64_t bytes) const noexcept {
-    return agreed.load(std::memory_order_acquire) &&
-           !sizes[static_cast<std::size_t>(what)][static_cast<std::size_t>(form)].include(bytes);
+    return agreed.load(std::memory_order_acquire) && !sizes_of(what, form).include(bytes);
   }
 };
 

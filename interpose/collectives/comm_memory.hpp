@@ -194,8 +194,8 @@ class CommPart {
     small.slot_bytes = std::min<std::int64_t>(full.slot_bytes, 4096);
     // Unless a part is found below.
     offer_.lacking.store(wanted != NewMemory::none && !view_, std::memory_order_relaxed);
-    for (const auto from : {PartPool::From::used, PartPool::From::any})
-      for (const Shape* const shape : {&std::as_const(full), &std::as_const(small)}) {
+    for (const Shape* const shape : {&std::as_const(full), &std::as_const(small)})
+      for (const auto from : {PartPool::From::used, PartPool::From::any}) {
         const bool is_small = shape == &small;
         if (is_small && view_) continue;
         if (from == PartPool::From::any && wanted != NewMemory::full &&

@@ -129,12 +129,9 @@ bool barrier_on_one_node(MPI_Comm comm, CommEntry* known) noexcept {
   return true;
 }
 
-void count_left_collective(MPI_Comm comm) noexcept {
-  if (!job()) return;
-  CommEntry* const entry = runtime().comms.find(comm);
-  if (!entry) return;
-  if (OneNode* const node = one_node_of_call(*entry)) node->leave();
-  end_call_without_one_node(*entry);
+void count_left_collective(CommEntry& entry) noexcept {
+  if (OneNode* const node = one_node_of_call(entry)) node->leave();
+  end_call_without_one_node(entry);
 }
 
 bool has_gaps(MPI_Datatype type) noexcept {

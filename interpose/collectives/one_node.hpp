@@ -52,7 +52,8 @@ class OneNode {
   /// In a call that has memory.
   std::int64_t part_bytes() const noexcept { return rounds_->part_bytes(); }
 
-  // All members count the communicator's blocking collectives, those that a member leaves included. A member that finds
+  // All members count the communicator's blocking collectives of a kind that counts, those that a member leaves
+  // included. A member that finds
   // out something about its own arguments may leave a call at any time: those that wait for it leave it, too.
 
   /// Begins the next call, unless one has begun; it may ask for memory. `bytes`: how many the call moves, as far as
@@ -157,6 +158,12 @@ inline bool leaves_neighbors(const CommEntry& entry, bool blocking) noexcept {
 /// left to the MPI library.
 bool barrier_on_one_node(MPI_Comm comm, CommEntry* known) noexcept;
 
+/// True if blocking collectives of this kind count: some of them may go through shared memory. One that is left at
+/// every size, as most of a library that was not measured are, needs no number. The same on all members.
+inline bool counts(const CommEntry& entry, Collective what) noexcept {
+  const Job* const all = job();
+  return (all && all->settings.one_node.varying) || collectives_of(entry).sizes_of(what, CallForm::blocking).any();
+}
 /// True if a blocking collective has begun, and so is counted.
 inline bool in_counted_call(const CommEntry& entry) noexcept {
   const OneNode* const node = collectives_of(entry).one_node.get();
@@ -171,17 +178,16 @@ inline bool in_counted_call(const CommEntry& entry) noexcept {
   return node != nullptr;
 }
 /// The same if that is not known.
-void count_left_collective(MPI_Comm comm) noexcept;
-/// Called before such a collective by an entry that forwards to `via`. refused(entry): whether the library refuses the
-/// call, which then is not counted; asked about an intra-communicator of two ranks or more.
+void count_left_collective(CommEntry& entry) noexcept;
+/// Called before a blocking collective that is left to the MPI library, by an entry that forwards to `via`.
+/// refused(entry): whether the library refuses the call, which then is not counted; asked about an intra-communicator
+/// of two ranks or more.
 template <Calls& via, class Refused>
-void leave_to_library(MPI_Comm comm, const Refused& refused) noexcept {
-  if (job())
-    if (const CommEntry* const entry = runtime().comms.find(comm);
-        entry && entry->size() >= 2 && !in_counted_call(*entry) && refused(*entry))
-      return;
+void leave_to_library(MPI_Comm comm, Collective what, const Refused& refused) noexcept {
+  CommEntry* const entry = job() ? runtime().comms.find(comm) : nullptr;
+  if (entry && entry->size() >= 2 && !in_counted_call(*entry) && refused(*entry)) return;
   before_library_collective(comm);
-  if (!nested<via>()) count_left_collective(comm);
+  if (entry && !nested<via>() && counts(*entry, what)) count_left_collective(*entry);
 }
 
 /// True if blocks of this known type (operands.hpp) are not contiguous.

@@ -34,8 +34,11 @@ template <RecordKind kind, ArgumentPositions at, class All>
   if (differs != 0 || thread.times_next()) return false;
   if constexpr (is_collective(kind) && at.buffer >= 0)
     if (std::get<at.buffer>(all) == MPI_IN_PLACE) return false;
-  if constexpr (at.count >= 0)
-    return static_cast<std::uint64_t>(std::get<at.count>(all)) * memo.type_size < least_message_bytes;
+  if constexpr (at.count >= 0) {
+    constexpr std::uint64_t valid = std::uint64_t{1} << 62;  // a count may be negative
+    return static_cast<std::uint64_t>(std::get<at.count>(all)) * memo.type_size <
+           (sends(kind) || receives(kind) ? least_message_bytes : valid);
+  }
   if constexpr (completes_requests(kind)) {
     if (recording.requests.large_pending() || recording.communicators.duplicates_pending()) return false;
     if constexpr (completes_array(kind))

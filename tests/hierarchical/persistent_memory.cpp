@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each persistent collective has its own shared memory: as much as its size needs, but at most an eighth of
-// BESTRIDE_WINDOW_LIMIT. Two ranks per node.
+// BESTRIDE_WINDOW_LIMIT. Two ranks per node; the last case: on one node.
+#include <cstdio>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "tests/hierarchical/job.hpp"
@@ -28,6 +31,19 @@ long long mapped_by_allgather(int ints) {
   return mapped;
 }
 
+/// Bytes of Bestride's shared memory that this rank has touched.
+long long resident_bytes() {
+  long long kib = 0, sum = 0;
+  bool ours = false;
+  std::ifstream maps("/proc/self/smaps");
+  for (std::string line; std::getline(maps, line);)
+    if (std::sscanf(line.c_str(), "Rss: %lld kB", &kib) == 1)
+      sum += ours ? 1024 * kib : 0;
+    else if (line.find('-') < line.find(' '))
+      ours = line.find("memfd:bestride") != std::string::npos;
+  return sum;
+}
+
 }  // namespace
 
 MPI_CASE(fits_the_size) {
@@ -41,6 +57,17 @@ MPI_CASE(is_limited) {
   const long long large = mapped_by_allgather(1 << 20);
   CHECK(large > 4 << 20);
   CHECK(large < 9 << 20);
+}
+
+/// What shorter ones have used would do for small slots.
+MPI_CASE(is_not_that_of_a_shorter_one) {
+  for (int i = 0; i < 3; ++i) {
+    mapped_by_allgather(2048);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  const long long before = resident_bytes();
+  mapped_by_allgather(1 << 20);
+  CHECK(resident_bytes() - before > 512 << 10);
 }
 
 int main(int argc, char** argv) { return run_cases(argc, argv); }

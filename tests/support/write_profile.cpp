@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_profile FILE here|elsewhere|another-library [collectives | one-node | near | rails NAMES | GPU [options]]:
-// writes a complete profile of this machine, of another one, or with another MPI library. Only device values are
-// measurements. "options": bulk copies from 1 KiB on, and CUDA graphs, are faster. "collectives": broadcasts on 2 x 2
-// ranks, of which the hierarchy takes three times as long. "one-node": with 2 ranks on one node,
-// all collectives but barriers and those with neighbors are faster through shared memory from 64 B to 4 KiB, and
-// slower at other sizes. "rails": local ranks use these NICs. "near": between ranks that share a cache, an equivalent
-// datatype takes a third of the time of contiguous messages of 16 KiB and more.
+// write_profile FILE here|elsewhere|another-library [collectives | one-node | only-alltoall | near | rails NAMES | GPU
+// [options]]: writes a complete profile of this machine, of another one, or with another MPI library. Only device
+// values are measurements. "options": bulk copies from 1 KiB on, and CUDA graphs, are faster. "collectives": broadcasts
+// on 2 x 2 ranks, of which the hierarchy takes three times as long. "one-node": with 2 ranks on one node, all
+// collectives but barriers and those with neighbors are faster through shared memory from 64 B to 4 KiB, and slower at
+// other sizes. "only-alltoall": the same of blocking alltoalls; all others are slower at every size. "rails": local
+// ranks use these NICs. "near": between ranks that share a cache, an equivalent datatype takes a third of the time of
+// contiguous messages of 16 KiB and more.
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -22,6 +23,8 @@ int main(int argc, char** argv) {
   bestride::CollectiveMeasurements collectives;
   bestride::Measurements measured;
   const bool near = argc == 4 && std::string(argv[3]) == "near";
+  const bool only_alltoall = argc == 4 && std::string(argv[3]) == "only-alltoall";
+  const bool one_node = only_alltoall || (argc == 4 && std::string(argv[3]) == "one-node");
   if (argc == 4 && std::string(argv[3]) == "collectives") {
     bestride::CollectiveSetting& setting = collectives.settings.emplace_back();
     setting.nodes = 2, setting.ranks = 4, setting.max_ranks_per_node = 2;
@@ -37,7 +40,7 @@ int main(int argc, char** argv) {
         measured.curve(bestride::ContiguousForm::respelled, call_class)
             .set(i, bestride::curve_bytes_at(i) < 16384 ? plain : plain / 3);
       }
-  } else if (argc >= 4 && std::string(argv[3]) != "rails" && std::string(argv[3]) != "one-node") {
+  } else if (argc >= 4 && std::string(argv[3]) != "rails" && !one_node) {
     fingerprint.gpu = argv[3];
     device.set(bestride::DeviceFloor::launch, 1e-5);
   }
@@ -59,14 +62,18 @@ int main(int argc, char** argv) {
   bestride::MachineProfile profile = bestride::MachineProfile::from(measured, fingerprint, device, collectives);
   profile.rails = rails;
   if (near) profile.respell_contiguous_from = 16384;
-  if (argc == 4 && std::string(argv[3]) == "one-node") {
+  if (one_node) {
     profile.one_node.ranks = 2;
-    for (std::size_t call = 0; call < bestride::one_node_calls.size(); ++call)
-      for (std::size_t size = 0; size < bestride::one_node_calls[call].sizes(); ++size) {
+    for (std::size_t i = 0; i < bestride::one_node_calls.size(); ++i) {
+      const bestride::OneNodeCall& call = bestride::one_node_calls[i];
+      const bool may_gain = !only_alltoall || (call.kind == bestride::OneNodeCall::Kind::collective &&
+                                               call.what == bestride::Collective::alltoall && call.blocking);
+      for (std::size_t size = 0; size < call.sizes(); ++size) {
         const bool gains = bestride::one_node_bytes[size] >= 64 && bestride::one_node_bytes[size] <= 4096;
-        profile.one_node.curves[call].shared[size] = gains ? 1e-6f : 3e-6f;
-        profile.one_node.curves[call].library[size] = 2e-6f;
+        profile.one_node.curves[i].shared[size] = may_gain && gains ? 1e-6f : 3e-6f;
+        profile.one_node.curves[i].library[size] = 2e-6f;
       }
+    }
   }
   const auto written = profile.save(argv[1]);
   if (!written) std::fprintf(stderr, "%s\n", written.error().text.c_str());

@@ -40,6 +40,7 @@ MODES = {mode.name: mode for mode in (
     Mode("nodes2_fake_cuda", HIERARCHICAL, nodes=2, needs="fake_cuda"),
     Mode("near_ranks", {"BESTRIDE_FORCE": "contiguous=near"}, needs="near_profile"),
     Mode("near_some_ranks", {"BESTRIDE_FORCE": "contiguous=near"}, preload=lambda rank: rank % 2 == 0, needs="near_profile"),
+    Mode("only_alltoall", {"BESTRIDE_ALL_RANKS": "1"}, needs="alltoall_profile"),
     Mode("some_ranks", preload=lambda rank: rank % 2 == 0),
     Mode("some_ranks_pack", {"BESTRIDE_STRATEGY": "pack"}, preload=lambda rank: rank % 2 == 1),
 )}
@@ -127,7 +128,7 @@ def end(process):
 class Launcher:
     """`files`: the paths of what modes need, by name."""
 
-    VARIABLES = {"fake_cuda": "BESTRIDE_CUDA_DRIVER", "near_profile": "BESTRIDE_PROFILE"}
+    VARIABLES = {"fake_cuda": "BESTRIDE_CUDA_DRIVER", "near_profile": "BESTRIDE_PROFILE", "alltoall_profile": "BESTRIDE_PROFILE"}
 
     def __init__(self, program, library, files, mpiexec, folder, stall):
         self.program, self.library, self.files, self.mpiexec, self.folder, self.stall = program, library, files, mpiexec, folder, stall

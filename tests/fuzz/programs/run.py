@@ -30,6 +30,7 @@ def options():
     parser.add_argument("--binary", required=True)
     parser.add_argument("--library", required=True)
     parser.add_argument("--fake-cuda", default="")
+    parser.add_argument("--alltoall-profile", default="", help="profile in which of the collectives on one node only alltoalls gain through shared memory")
     parser.add_argument("--near-profile", default="", help="profile in which contiguous messages gain between ranks that share a cache")
     parser.add_argument("--mpiexec", default=shutil.which("mpiexec.mpich") or shutil.which("mpiexec.hydra") or "mpiexec")
     parser.add_argument("--mpicc", default=shutil.which("mpicc.mpich") or "mpicc")
