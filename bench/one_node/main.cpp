@@ -9,7 +9,8 @@
 //
 // Prints one line for each collective and size: name, bytes, median and least seconds of a call (the slowest rank's),
 // median seconds of the local copy. Every rank writes its send buffer before each call, like a program that computes
-// between calls. The result of every call is checked; a wrong one ends the program with 1.
+// between calls, and all ranks begin at the same time (start_line.hpp). The result of every call is checked; a wrong
+// one ends the program with 1.
 #include <mpi.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include "base/median.hpp"
 #include "bench/options.hpp"
 #include "round_trip.hpp"
+#include "start_line.hpp"
 
 namespace {
 
@@ -290,7 +292,7 @@ std::vector<Case> cases_of(long bytes) {
 }
 
 /// Returns false if a result is wrong.
-bool measure(const Case& each, long bytes, int calls) {
+bool measure(const Case& each, long bytes, int calls, StartLine& line) {
   std::vector<int> in(static_cast<std::size_t>(each.sent)), out(static_cast<std::size_t>(each.received)), copy = out;
   std::vector<double> times, copies;
   const int warm_up = 20;
@@ -298,7 +300,7 @@ bool measure(const Case& each, long bytes, int calls) {
   for (int call = -warm_up; call < calls; ++call) {
     for (long i = 0; i < each.sent; ++i)
       in[static_cast<std::size_t>(i)] = each.floats ? small_float(number(call, rank, i)) : number(call, rank, i);
-    PMPI_Barrier(MPI_COMM_WORLD);
+    line.wait();
     const double begin = MPI_Wtime();
     each.call(in.data(), out.data());
     double seconds = MPI_Wtime() - begin, slowest = 0;
@@ -343,10 +345,11 @@ int main(int argc, char** argv) {
                         {"--distance", command_line::whole(distance, 0, 1)}});
   int wrong = 0, any = 0;
   if (distance) print_round_trip();
+  StartLine line(MPI_COMM_WORLD);
   for (const std::size_t size : sizes)
     for (const Case& each : cases_of(static_cast<long>(size)))
       if (only.wants(each.name))
-        wrong |= !measure(each, static_cast<long>(size), size >= 1 << 20 ? std::max(calls / 5, 5) : calls);
+        wrong |= !measure(each, static_cast<long>(size), size >= 1 << 20 ? std::max(calls / 5, 5) : calls, line);
   if (distance) print_round_trip();
   MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   MPI_Finalize();
