@@ -69,9 +69,7 @@ BESTRIDE_LARGE_NEIGHBOR_FORM(Neighbor_alltoallw_init)
 #undef BESTRIDE_LARGE_NEIGHBOR_FORM
 #endif
 
-/// The MPI library's function. MPICH 4.0 copies int counts of neighbors with the in-degree and the out-degree
-/// exchanged, and so reads counts that are not there: messages are lost, or have the length that the heap's old
-/// contents tell. Its form with MPI_Count copies none.
+/// The MPI library's function, or its form with MPI_Count (quirks::neighbor_alltoallw_exchanges_degrees).
 template <Calls& via, auto slot, class Count, class Displacement, class... Tail>
 int typed_by_library(Peers to, Peers from, const void* send_buffer, Given<Count, Displacement> out,
                      void* receive_buffer, Given<Count, Displacement> in, MPI_Comm comm, Tail... tail) {

@@ -2,21 +2,21 @@
 // Gather, scatter, allgather and alltoall, with equal and with varying blocks, blocking and nonblocking. Each direction
 // is respelled if that is predicted to pay. Not here: broadcasts, which MPICH packs as a whole, so that respelling
 // gains nothing (docs/strategies.md); reductions, because the operation is called with the datatype; and the persistent
-// forms, because MPICH 4.0.2 miscounts the references to a derived type that is given to one of them (some crash at the
-// second start, without Bestride): a respelled type that other calls use would be freed.
+// forms (quirks::persistent_collectives_free_types).
 #include <algorithm>
 #include <memory>
 #include <new>
 #include <optional>
 #include <tuple>
 
-#include "interpose/calls/entry.hpp"
+#include "interpose/calls/collective_entry.hpp"
 #include "interpose/collectives/dispatch_moved.hpp"
 #include "interpose/collectives/left_reason.hpp"
 #include "interpose/message/collective_exchange.hpp"
 #include "interpose/message/report_entry.hpp"
 #include "interpose/message/respelled_blocks.hpp"
 #include "interpose/message/shadowed_collective.hpp"
+#include "interpose/mpi/quirks.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -97,23 +97,6 @@ ArgumentKeeper<Work>* keep(Work& work) noexcept {
   return kept;
 }
 
-/// True for a call whose receive type must keep its extent. MPICH 4.0.2 sends the blocks of a long allgatherv in pieces
-/// of 32 KiB divided by the extent of the rank's receive type (allgatherv_intra_ring.c,
-/// iallgatherv_intra_sched_ring.c). A respelled type has another extent, so the pieces would not match those of a
-/// member that receives with a type that is not respelled.
-template <auto slot>
-constexpr bool keeps_receive_extent = false;
-template <>
-constexpr bool keeps_receive_extent<&Calls::Allgatherv> = true;
-template <>
-constexpr bool keeps_receive_extent<&Calls::Iallgatherv> = true;
-#if MPI_VERSION >= 4
-template <>
-constexpr bool keeps_receive_extent<&Calls::Allgatherv_c> = true;
-template <>
-constexpr bool keeps_receive_extent<&Calls::Iallgatherv_c> = true;
-#endif
-
 template <AtRoot only, class Out, class In>
 constexpr Collective collective_of() noexcept {
   if (only == AtRoot::in) return Collective::gather;
@@ -183,7 +166,8 @@ template <Calls& via, auto slot, AtRoot only, class Out, class In, class... Tail
   // one packed block at a time.
   const bool at_root = known->rank() == root, in_place = Out::many && In::many && out.buffer == MPI_IN_PLACE;
   if ((only == AtRoot::out && !at_root) || out.buffer == MPI_IN_PLACE) out_entry = nullptr;
-  if ((only == AtRoot::in && !at_root) || in.buffer == MPI_IN_PLACE || in_place || keeps_receive_extent<slot>)
+  if ((only == AtRoot::in && !at_root) || in.buffer == MPI_IN_PLACE || in_place ||
+      (quirks::allgatherv_counts_by_extent && collective_of<only, Out, In>() == Collective::allgatherv))
     in_entry = nullptr;
   const auto may = [&](TypeEntry* entry, const auto& given, CallKind kind) {
     return entry && may_gain(*entry, given.longest(known->size()), kind, MPI_ANY_SOURCE, *known, respelled_only);
@@ -240,30 +224,6 @@ int among_all(CallId id, const Out& out, const In& in, MPI_Comm comm, Tail... ta
 }  // namespace
 }  // namespace bestride::inline interpose
 
-// The parameters of a direction, with one count and with an array of counts, and their names.
-#define BESTRIDE_SEND(Count) const void *send_buffer, Count send_count, MPI_Datatype send_type
-#define BESTRIDE_SENT(Blocks, Count) \
-  Blocks<const void*, Count> { send_buffer, send_count, send_type }
-#define BESTRIDE_SEND_V(Count, Displacement) \
-  const void *send_buffer, const Count *send_counts, const Displacement *send_at, MPI_Datatype send_type
-#define BESTRIDE_SENT_V(Count, Displacement) \
-  VaryingBlocks<const void*, Count, Displacement> { send_buffer, send_counts, send_at, send_type }
-#define BESTRIDE_RECEIVE(Count) void *receive_buffer, Count receive_count, MPI_Datatype receive_type
-#define BESTRIDE_RECEIVED(Blocks, Count) \
-  Blocks<void*, Count> { receive_buffer, receive_count, receive_type }
-#define BESTRIDE_RECEIVE_V(Count, Displacement) \
-  void *receive_buffer, const Count *receive_counts, const Displacement *receive_at, MPI_Datatype receive_type
-#define BESTRIDE_RECEIVED_V(Count, Displacement) \
-  VaryingBlocks<void*, Count, Displacement> { receive_buffer, receive_counts, receive_at, receive_type }
-
-#define BESTRIDE_ROOTED(name, body, send, sent, receive, received, rest, rest_names)                            \
-  BESTRIDE_ENTRY(name, body,                                                                                    \
-                 (BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive, int root, MPI_Comm comm BESTRIDE_UNWRAP rest), \
-                 (BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, root, comm BESTRIDE_UNWRAP rest_names))
-#define BESTRIDE_AMONG_ALL(name, send, sent, receive, received, rest, rest_names)                                      \
-  BESTRIDE_ENTRY(name, among_all, (BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive, MPI_Comm comm BESTRIDE_UNWRAP rest), \
-                 (BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, comm BESTRIDE_UNWRAP rest_names))
-
 #define BESTRIDE_GATHER_ENTRY(name, Count, Displacement, rest, rest_names)                                            \
   BESTRIDE_ROOTED(name, to_root, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), (BESTRIDE_RECEIVE(Count)), \
                   (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
@@ -277,19 +237,19 @@ int among_all(CallId id, const Out& out, const In& in, MPI_Comm comm, Tail... ta
 #define BESTRIDE_SCATTERV_ENTRY(name, Count, Displacement, rest, rest_names)                                       \
   BESTRIDE_ROOTED(name, from_root, (BESTRIDE_SEND_V(Count, Displacement)), (BESTRIDE_SENT_V(Count, Displacement)), \
                   (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(OneBlock, Count)), rest, rest_names)
-#define BESTRIDE_ALLGATHER_ENTRY(name, Count, Displacement, rest, rest_names)                                   \
-  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), (BESTRIDE_RECEIVE(Count)), \
-                     (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
+#define BESTRIDE_ALLGATHER_ENTRY(name, Count, Displacement, rest, rest_names)                   \
+  BESTRIDE_AMONG_ALL(name, among_all, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), \
+                     (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
 #define BESTRIDE_ALLGATHERV_ENTRY(name, Count, Displacement, rest, rest_names)                                    \
-  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)),                              \
+  BESTRIDE_AMONG_ALL(name, among_all, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)),                   \
                      (BESTRIDE_RECEIVE_V(Count, Displacement)), (BESTRIDE_RECEIVED_V(Count, Displacement)), rest, \
                      rest_names)
-#define BESTRIDE_ALLTOALL_ENTRY(name, Count, Displacement, rest, rest_names)                                       \
-  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(EqualBlocks, Count)), (BESTRIDE_RECEIVE(Count)), \
-                     (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
-#define BESTRIDE_ALLTOALLV_ENTRY(name, Count, Displacement, rest, rest_names)                                     \
-  BESTRIDE_AMONG_ALL(name, (BESTRIDE_SEND_V(Count, Displacement)), (BESTRIDE_SENT_V(Count, Displacement)),        \
-                     (BESTRIDE_RECEIVE_V(Count, Displacement)), (BESTRIDE_RECEIVED_V(Count, Displacement)), rest, \
+#define BESTRIDE_ALLTOALL_ENTRY(name, Count, Displacement, rest, rest_names)                       \
+  BESTRIDE_AMONG_ALL(name, among_all, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(EqualBlocks, Count)), \
+                     (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
+#define BESTRIDE_ALLTOALLV_ENTRY(name, Count, Displacement, rest, rest_names)                                         \
+  BESTRIDE_AMONG_ALL(name, among_all, (BESTRIDE_SEND_V(Count, Displacement)), (BESTRIDE_SENT_V(Count, Displacement)), \
+                     (BESTRIDE_RECEIVE_V(Count, Displacement)), (BESTRIDE_RECEIVED_V(Count, Displacement)), rest,     \
                      rest_names)
 
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_GATHER_ENTRY, Gather, Igather)

@@ -3,6 +3,7 @@
 // device memory. The blocking and nonblocking forms of the others are in collective.cpp and alltoallw.cpp.
 #include <tuple>
 
+#include "interpose/calls/collective_entry.hpp"
 #include "interpose/calls/on_demand_entry.hpp"
 #include "interpose/collectives/dispatch_moved.hpp"
 #include "interpose/collectives/left_reason.hpp"
@@ -76,73 +77,32 @@ int moved(const Out& out, const In& in, int root, MPI_Comm comm, Tail... tail) {
   return call(out.arguments(), in.arguments());
 }
 
-template <class Count>
-using SentOne = OneBlock<const void*, Count>;
-template <class Count>
-using SentEqual = EqualBlocks<const void*, Count>;
-template <class Count, class At>
-using SentVarying = VaryingBlocks<const void*, Count, At>;
-template <class Count>
-using ReceivedOne = OneBlock<void*, Count>;
-template <class Count>
-using ReceivedEqual = EqualBlocks<void*, Count>;
-template <class Count, class At>
-using ReceivedVarying = VaryingBlocks<void*, Count, At>;
+// One body for each collective; in those without an array of displacements, At is not used.
+#define BESTRIDE_MOVED(name, only, send, sent, receive, received, root_parameter, root)                 \
+  template <Calls& via, auto slot, class Count, class At = int, class... Tail>                          \
+  int name(BESTRIDE_UNWRAP send, BESTRIDE_UNWRAP receive BESTRIDE_UNWRAP root_parameter, MPI_Comm comm, \
+           Tail... tail) {                                                                              \
+    return moved<via, slot, only>(BESTRIDE_UNWRAP sent, BESTRIDE_UNWRAP received, root, comm, tail...); \
+  }
+#define BESTRIDE_FROM_OR_TO_ROOT(name, only, ...) BESTRIDE_MOVED(name, only, __VA_ARGS__, (, int root), root)
+#define BESTRIDE_AMONG_MEMBERS(name, ...) BESTRIDE_MOVED(name, AtRoot::neither, __VA_ARGS__, (), MPI_PROC_NULL)
+BESTRIDE_FROM_OR_TO_ROOT(gather, AtRoot::in, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)),
+                         (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(EqualBlocks, Count)))
+BESTRIDE_FROM_OR_TO_ROOT(gatherv, AtRoot::in, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)),
+                         (BESTRIDE_RECEIVE_V(Count, At)), (BESTRIDE_RECEIVED_V(Count, At)))
+BESTRIDE_FROM_OR_TO_ROOT(scatter, AtRoot::out, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(EqualBlocks, Count)),
+                         (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(OneBlock, Count)))
+BESTRIDE_FROM_OR_TO_ROOT(scatterv, AtRoot::out, (BESTRIDE_SEND_V(Count, At)), (BESTRIDE_SENT_V(Count, At)),
+                         (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(OneBlock, Count)))
+BESTRIDE_AMONG_MEMBERS(allgather, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), (BESTRIDE_RECEIVE(Count)),
+                       (BESTRIDE_RECEIVED(EqualBlocks, Count)))
+BESTRIDE_AMONG_MEMBERS(allgatherv, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)),
+                       (BESTRIDE_RECEIVE_V(Count, At)), (BESTRIDE_RECEIVED_V(Count, At)))
+BESTRIDE_AMONG_MEMBERS(alltoall, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(EqualBlocks, Count)), (BESTRIDE_RECEIVE(Count)),
+                       (BESTRIDE_RECEIVED(EqualBlocks, Count)))
+BESTRIDE_AMONG_MEMBERS(alltoallv, (BESTRIDE_SEND_V(Count, At)), (BESTRIDE_SENT_V(Count, At)),
+                       (BESTRIDE_RECEIVE_V(Count, At)), (BESTRIDE_RECEIVED_V(Count, At)))
 
-template <Calls& via, auto slot, class Count, class... Tail>
-int gather(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
-           MPI_Datatype receive_type, int root, MPI_Comm comm, Tail... tail) {
-  return moved<via, slot, AtRoot::in>(SentOne<Count>{send, send_count, send_type},
-                                      ReceivedEqual<Count>{receive, receive_count, receive_type}, root, comm, tail...);
-}
-template <Calls& via, auto slot, class Count, class At, class... Tail>
-int gatherv(const void* send, Count send_count, MPI_Datatype send_type, void* receive, const Count* receive_counts,
-            const At* receive_at, MPI_Datatype receive_type, int root, MPI_Comm comm, Tail... tail) {
-  return moved<via, slot, AtRoot::in>(SentOne<Count>{send, send_count, send_type},
-                                      ReceivedVarying<Count, At>{receive, receive_counts, receive_at, receive_type},
-                                      root, comm, tail...);
-}
-template <Calls& via, auto slot, class Count, class... Tail>
-int scatter(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
-            MPI_Datatype receive_type, int root, MPI_Comm comm, Tail... tail) {
-  return moved<via, slot, AtRoot::out>(SentEqual<Count>{send, send_count, send_type},
-                                       ReceivedOne<Count>{receive, receive_count, receive_type}, root, comm, tail...);
-}
-template <Calls& via, auto slot, class Count, class At, class... Tail>
-int scatterv(const void* send, const Count* send_counts, const At* send_at, MPI_Datatype send_type, void* receive,
-             Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm, Tail... tail) {
-  return moved<via, slot, AtRoot::out>(SentVarying<Count, At>{send, send_counts, send_at, send_type},
-                                       ReceivedOne<Count>{receive, receive_count, receive_type}, root, comm, tail...);
-}
-template <Calls& via, auto slot, class Count, class... Tail>
-int allgather(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
-              MPI_Datatype receive_type, MPI_Comm comm, Tail... tail) {
-  return moved<via, slot, AtRoot::neither>(SentOne<Count>{send, send_count, send_type},
-                                           ReceivedEqual<Count>{receive, receive_count, receive_type}, MPI_PROC_NULL,
-                                           comm, tail...);
-}
-template <Calls& via, auto slot, class Count, class At, class... Tail>
-int allgatherv(const void* send, Count send_count, MPI_Datatype send_type, void* receive, const Count* receive_counts,
-               const At* receive_at, MPI_Datatype receive_type, MPI_Comm comm, Tail... tail) {
-  return moved<via, slot, AtRoot::neither>(
-      SentOne<Count>{send, send_count, send_type},
-      ReceivedVarying<Count, At>{receive, receive_counts, receive_at, receive_type}, MPI_PROC_NULL, comm, tail...);
-}
-template <Calls& via, auto slot, class Count, class... Tail>
-int alltoall(const void* send, Count send_count, MPI_Datatype send_type, void* receive, Count receive_count,
-             MPI_Datatype receive_type, MPI_Comm comm, Tail... tail) {
-  return moved<via, slot, AtRoot::neither>(SentEqual<Count>{send, send_count, send_type},
-                                           ReceivedEqual<Count>{receive, receive_count, receive_type}, MPI_PROC_NULL,
-                                           comm, tail...);
-}
-template <Calls& via, auto slot, class Count, class At, class... Tail>
-int alltoallv(const void* send, const Count* send_counts, const At* send_at, MPI_Datatype send_type, void* receive,
-              const Count* receive_counts, const At* receive_at, MPI_Datatype receive_type, MPI_Comm comm,
-              Tail... tail) {
-  return moved<via, slot, AtRoot::neither>(
-      SentVarying<Count, At>{send, send_counts, send_at, send_type},
-      ReceivedVarying<Count, At>{receive, receive_counts, receive_at, receive_type}, MPI_PROC_NULL, comm, tail...);
-}
 template <Calls& via, auto slot, class Count, class At, class... Tail>
 int alltoallw(const void* send, const Count* send_counts, const At* send_at, const MPI_Datatype* send_types,
               void* receive, const Count* receive_counts, const At* receive_at, const MPI_Datatype* receive_types,

@@ -170,8 +170,7 @@ int waitall_failed(Completion* completion, int count, MPI_Request* requests, MPI
 }
 
 /// Makes progress on the collectives among these requests until they end; the library waits for the other requests.
-/// MPI_Testall on all of them is not used: in MPICH 4.0.2 it fails for a started persistent collective (MPI_Wait,
-/// MPI_Waitall and MPI_Test work).
+/// MPI_Testall on all of them is not used (quirks::testall_fails_for_persistent_collectives).
 void progress_until_ended(Completion* completion) {
   for (; completion; completion = completion->chain)
     if (!completion->ended())

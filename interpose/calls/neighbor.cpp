@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "interpose/calls/entry.hpp"
+#include "interpose/calls/collective_entry.hpp"
 #include "interpose/collectives/comm_parts.hpp"
 #include "interpose/collectives/dispatch_neighbor.hpp"
 #include "interpose/collectives/left_reason.hpp"
@@ -201,36 +201,20 @@ int alltoallv(CallId id, VaryingBlocks<const void*, Count, Displacement> out,
 }  // namespace
 }  // namespace bestride::inline interpose
 
-#define BESTRIDE_NEIGHBOR_ALLGATHER_ENTRY(name, Count, Displacement, rest, rest_names)                               \
-  BESTRIDE_ENTRY(                                                                                                    \
-      name, allgather,                                                                                               \
-      (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer, Count receive_count, \
-       MPI_Datatype receive_type, MPI_Comm comm BESTRIDE_UNWRAP rest),                                               \
-      (OneBlock<const void*, Count>{send_buffer, send_count, send_type},                                             \
-       EqualBlocks<void*, Count>{receive_buffer, receive_count, receive_type}, comm BESTRIDE_UNWRAP rest_names))
-#define BESTRIDE_NEIGHBOR_ALLGATHERV_ENTRY(name, Count, Displacement, rest, rest_names)                                \
-  BESTRIDE_ENTRY(name, allgatherv,                                                                                     \
-                 (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer,             \
-                  const Count* receive_counts, const Displacement* receive_at, MPI_Datatype receive_type,              \
-                  MPI_Comm comm BESTRIDE_UNWRAP rest),                                                                 \
-                 (OneBlock<const void*, Count>{send_buffer, send_count, send_type},                                    \
-                  VaryingBlocks<void*, Count, Displacement>{receive_buffer, receive_counts, receive_at, receive_type}, \
-                  comm BESTRIDE_UNWRAP rest_names))
-#define BESTRIDE_NEIGHBOR_ALLTOALL_ENTRY(name, Count, Displacement, rest, rest_names)                                \
-  BESTRIDE_ENTRY(                                                                                                    \
-      name, alltoall,                                                                                                \
-      (const void* send_buffer, Count send_count, MPI_Datatype send_type, void* receive_buffer, Count receive_count, \
-       MPI_Datatype receive_type, MPI_Comm comm BESTRIDE_UNWRAP rest),                                               \
-      (EqualBlocks<const void*, Count>{send_buffer, send_count, send_type},                                          \
-       EqualBlocks<void*, Count>{receive_buffer, receive_count, receive_type}, comm BESTRIDE_UNWRAP rest_names))
-#define BESTRIDE_NEIGHBOR_ALLTOALLV_ENTRY(name, Count, Displacement, rest, rest_names)                                 \
-  BESTRIDE_ENTRY(name, alltoallv,                                                                                      \
-                 (const void* send_buffer, const Count* send_counts, const Displacement* send_at,                      \
-                  MPI_Datatype send_type, void* receive_buffer, const Count* receive_counts,                           \
-                  const Displacement* receive_at, MPI_Datatype receive_type, MPI_Comm comm BESTRIDE_UNWRAP rest),      \
-                 (VaryingBlocks<const void*, Count, Displacement>{send_buffer, send_counts, send_at, send_type},       \
-                  VaryingBlocks<void*, Count, Displacement>{receive_buffer, receive_counts, receive_at, receive_type}, \
-                  comm BESTRIDE_UNWRAP rest_names))
+#define BESTRIDE_NEIGHBOR_ALLGATHER_ENTRY(name, Count, Displacement, rest, rest_names)          \
+  BESTRIDE_AMONG_ALL(name, allgather, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)), \
+                     (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
+#define BESTRIDE_NEIGHBOR_ALLGATHERV_ENTRY(name, Count, Displacement, rest, rest_names)                           \
+  BESTRIDE_AMONG_ALL(name, allgatherv, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(OneBlock, Count)),                  \
+                     (BESTRIDE_RECEIVE_V(Count, Displacement)), (BESTRIDE_RECEIVED_V(Count, Displacement)), rest, \
+                     rest_names)
+#define BESTRIDE_NEIGHBOR_ALLTOALL_ENTRY(name, Count, Displacement, rest, rest_names)             \
+  BESTRIDE_AMONG_ALL(name, alltoall, (BESTRIDE_SEND(Count)), (BESTRIDE_SENT(EqualBlocks, Count)), \
+                     (BESTRIDE_RECEIVE(Count)), (BESTRIDE_RECEIVED(EqualBlocks, Count)), rest, rest_names)
+#define BESTRIDE_NEIGHBOR_ALLTOALLV_ENTRY(name, Count, Displacement, rest, rest_names)                                \
+  BESTRIDE_AMONG_ALL(name, alltoallv, (BESTRIDE_SEND_V(Count, Displacement)), (BESTRIDE_SENT_V(Count, Displacement)), \
+                     (BESTRIDE_RECEIVE_V(Count, Displacement)), (BESTRIDE_RECEIVED_V(Count, Displacement)), rest,     \
+                     rest_names)
 
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_NEIGHBOR_ALLGATHER_ENTRY, Neighbor_allgather, Ineighbor_allgather)
 BESTRIDE_COLLECTIVE_FORMS(BESTRIDE_NEIGHBOR_ALLGATHERV_ENTRY, Neighbor_allgatherv, Ineighbor_allgatherv)

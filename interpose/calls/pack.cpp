@@ -7,6 +7,7 @@
 #include "interpose/message/device_pack.hpp"
 #include "interpose/message/paranoid.hpp"
 #include "interpose/message/report_entry.hpp"
+#include "interpose/mpi/quirks.hpp"
 #include "interpose/objects/plan_cache.hpp"
 
 namespace bestride::inline interpose {
@@ -129,10 +130,9 @@ int unpack(CallId id, const void* packed, Count packed_size, Count* position, vo
     }
   }
   TypeEntry* entry = runtime().types.find(type);
-  // MPICH 4.0.2 divides by the type's size here, which may be 0. So such a call is not forwarded; it returns success if
-  // all arguments are known to be valid.
-  if (entry && entry->bytes() == 0 && position && *position >= 0 && *position <= packed_size && count >= 0 &&
-      runtime().comms.find(comm))
+  // Returns success if all arguments are known to be valid.
+  if (quirks::unpack_divides_by_size && entry && entry->bytes() == 0 && position && *position >= 0 &&
+      *position <= packed_size && count >= 0 && runtime().comms.find(comm))
     return MPI_SUCCESS;
   if (is_forwarded(entry) || !position) [[likely]] {
     if (reporting()) [[unlikely]]

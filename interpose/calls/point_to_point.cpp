@@ -15,10 +15,8 @@ constexpr CallTraits in_both_directions{.engine = true};
 
 /// The entry of the nonblocking variant, used while collectives are in progress. There is none for MPI_Bsend, which
 /// does not wait for other ranks. There is none for MPI_Sendrecv, which waits in the library while the progress thread
-/// makes progress on the collectives: MPI_Isendrecv of MPICH 4.0.2 does not fill in the status and frees a type twice.
-/// MPI_Recv becomes a persistent request: MPICH 4.0.2 reports a message that is too long to the communicator's error
-/// handler in MPI_Recv and at the completion of a persistent request, but to that of MPI_COMM_WORLD at the completion
-/// of MPI_Irecv.
+/// makes progress on the collectives (quirks::isendrecv_is_broken). MPI_Recv becomes a persistent request
+/// (quirks::irecv_errors_are_of_world).
 template <auto slot>
 constexpr std::nullptr_t nonblocking_entry = nullptr;
 #define BESTRIDE_NONBLOCKING_ENTRY(name, iname) \
@@ -50,8 +48,7 @@ template <auto slot>
 constexpr bool has_nonblocking_entry = !std::is_same_v<decltype(nonblocking_entry<slot>), const std::nullptr_t>;
 
 /// Makes the call while collectives are pending. Not inlined, so that the usual path needs no stack frame for it. If an
-/// error handler throws, the persistent request is not freed: MPICH 4.0.2 holds a lock then, and freeing the request
-/// would hang.
+/// error handler throws, the persistent request is not freed, which would hang (quirks::handlers_run_locked).
 template <auto slot, class... Arguments>
 [[gnu::noinline, gnu::cold]] int poll_nonblocking_form(MPI_Status* status, Arguments... arguments) {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -126,8 +123,7 @@ int receive(CallId id, void* buffer, Count count, TypeEntry* entry, int peer, MP
 template <Calls& via, auto slot, class Count>
 int recv(CallId id, void* buffer, Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
          MPI_Status* status) {
-  // A receive from MPI_PROC_NULL does not wait. MPICH 4.0.2 does not fill in the status of MPI_Irecv from MPI_PROC_NULL
-  // (measured).
+  // A receive from MPI_PROC_NULL does not wait; and see quirks::irecv_from_null_has_no_status.
   if (any_collective_pending() && peer != MPI_PROC_NULL) [[unlikely]]
     return poll_nonblocking_form<slot>(status, buffer, count, type, peer, tag, comm);
   TypeEntry* entry = find_candidate(type, count, CallKind::receive, peer, comm);

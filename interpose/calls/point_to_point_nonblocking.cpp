@@ -10,6 +10,7 @@
 #include "interpose/device/transfer_batch.hpp"
 #include "interpose/message/completion.hpp"
 #include "interpose/message/report_entry.hpp"
+#include "interpose/mpi/quirks.hpp"
 
 namespace bestride::inline interpose {
 namespace {
@@ -153,10 +154,8 @@ int imrecv(CallId id, void* buffer, Count count, MPI_Datatype type, MPI_Message*
                   [&](void* b, Count n, MPI_Datatype t) { return (via.*slot)(b, n, t, message, request); });
 }
 
-/// MPICH 4.0.2 does not fill in the status of MPI_Isendrecv and MPI_Isendrecv_replace, so their receives use
-/// MessageCompletion::whole. It also frees a derived type given to one of them once too often, so they get no respelled
-/// type.
-constexpr CallTraits no_respelling{.allows_respelling = false};
+/// Of MPI_Isendrecv and MPI_Isendrecv_replace, whose receives also use MessageCompletion::whole.
+constexpr CallTraits no_respelling{.allows_respelling = !quirks::isendrecv_is_broken};
 
 template <Calls& via, auto slot, class Count>
 int isendrecv(CallId id, const void* send_buffer, Count send_count, MPI_Datatype send_type, int to, int send_tag,

@@ -107,9 +107,9 @@ template <Calls& via, class... Tail, class Examined, class Refused>
   if (persistent<Tail...> && is_refused<via, Tail...>(comm, entry, refused)) return FirstStep::leave;
   if (entry && (entry->size() < 2 || (bytes > 0 && collectives_of(*entry).leaves(what, form_of<Tail...>, bytes)))) {
     if (any_collective_pending() || reporting() || nested<via>() || examined()) return FirstStep::leave;
-    if (!blocking<Tail...> || !collectives_of(*entry).on_one_node || !counts(*entry, what))
-      return FirstStep::call_library;
-    return refused(*entry) || count_left_at_once(*entry) ? FirstStep::call_library : FirstStep::leave;
+    if (blocking<Tail...> && collectives_of(*entry).on_one_node && counts(*entry, what) && !refused(*entry))
+      count_left_collective(*entry);
+    return FirstStep::call_library;
   }
   if (!may_dispatch<via>()) return FirstStep::leave;
   if (blocking<Tail...> && entry && has_memory(*entry)) return FirstStep::dispatch;

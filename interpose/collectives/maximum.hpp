@@ -2,8 +2,7 @@
 #pragma once
 // The operation with which members of a communicator agree: the maximum of MPI_INT64_T.
 //
-// It is not MPI_MAX, because MPICH 4.0.2 takes 131 KiB of stack to combine integers, even one; its other collectives
-// take less than 16 KiB, and a thread of the application may have no more.
+// It is not MPI_MAX (quirks::maximum_takes_much_stack).
 #include <mpi.h>
 
 namespace bestride::inline interpose {

@@ -2,9 +2,9 @@
 #pragma once
 // NeighborEdges: the edges of a communicator's virtual topology, numbered alike on all members.
 //
-// If several edges join the same two ranks, the MPI library decides which block arrives where, and MPICH 4.0.2 decides
-// differently in MPI_Neighbor_alltoall and in MPI_Neighbor_alltoallv. So each form is tried once with the numbers of
-// the edges as data, and blocks follow the result.
+// If several edges join the same two ranks, the MPI library decides which block arrives where
+// (quirks::order_of_parallel_edges_differs). So each form is tried once with the numbers of the edges as data, and
+// blocks follow the result.
 #include <mpi.h>
 
 #include <array>
@@ -15,6 +15,7 @@
 
 #include "collectives/one_node/edges.hpp"
 #include "interpose/collectives/comm_collectives.hpp"
+#include "interpose/mpi/quirks.hpp"
 
 namespace bestride::inline interpose {
 
@@ -25,9 +26,10 @@ struct NeighborEdges {
   std::array<std::vector<EdgeEnd>, neighbor_forms> in;  ///< of which it is the destination, in the order of the blocks
   bool equal_degrees = true;                            ///< each rank has as many incoming edges as outgoing ones
 
-  /// False on all members: a form of call that is left to the MPI library. MPICH 4.0.2 reads wrong arrays in
-  /// MPI_Neighbor_alltoallw if the degrees of a rank differ.
-  bool serves(NeighborForm form) const noexcept { return form != NeighborForm::alltoallw || equal_degrees; }
+  /// False on all members: a form of call that is left to the MPI library.
+  bool serves(NeighborForm form) const noexcept {
+    return !quirks::neighbor_alltoallw_exchanges_degrees || form != NeighborForm::alltoallw || equal_degrees;
+  }
   std::span<const EdgeEnd> incoming(NeighborForm form) const noexcept { return in[static_cast<std::size_t>(form)]; }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/collectives/number_operations.hpp"
+#include "interpose/mpi/quirks.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -152,8 +153,10 @@ NumberOperation integer_operation(MPI_Op op, MPI_Datatype type) noexcept {
   if (!known) return nullptr;
   if (known->kind == NumberKind::bytes) return bitwise<std::uint8_t>(op);
   if (known->kind != NumberKind::integer) return nullptr;
-  // MPICH 4.0.2 compares unsigned numbers as if they had a sign. Whether MPI_CHAR has one depends on its compiler.
-  if ((op == MPI_MAX || op == MPI_MIN) && (is_unsigned(type) || type == MPI_CHAR)) return nullptr;
+  // Whether MPI_CHAR has a sign depends on the library's compiler.
+  if (quirks::unsigned_are_compared_as_signed && (op == MPI_MAX || op == MPI_MIN) &&
+      (is_unsigned(type) || type == MPI_CHAR))
+    return nullptr;
   switch (known->size) {
     case 1: return arithmetic<std::int8_t>(op);
     case 2: return arithmetic<std::int16_t>(op);

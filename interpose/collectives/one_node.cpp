@@ -74,7 +74,7 @@ bool OneNode::run(Operation& operation) noexcept {
     Task task = operation.begin(*rounds_);
     wait_on_one_node(*rounds_, [&] { return task.step(); });
     // After a collective of the MPI library, earlier messages of other members' one-sided operations have arrived. The
-    // same must hold here, because MPI_Win_test of MPICH 4.0.2 checks for them before it makes progress.
+    // same must hold here (quirks::win_test_looks_before_progress).
     if (window_count.load(std::memory_order_relaxed) > 0) let_others_progress();
     operation.outcome = rounds_->outcome();
     operation.failed = task.failed() || operation.outcome != CallOutcome::complete;

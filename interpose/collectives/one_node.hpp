@@ -169,15 +169,8 @@ inline bool in_counted_call(const CommEntry& entry) noexcept {
   const OneNode* const node = collectives_of(entry).one_node.get();
   return node ? node->in_call() : collectives_of(entry).call_begun;
 }
-/// Counts a blocking collective that is left to the MPI library, among those that may go through a OneNode. The members
-/// have agreed. False: there is no OneNode so far, and nothing was done.
-[[gnu::always_inline]] inline bool count_left_at_once(CommEntry& entry) noexcept {
-  if (!collectives_of(entry).on_one_node) return true;
-  OneNode* const node = collectives_of(entry).one_node.get();
-  if (node) node->leave();
-  return node != nullptr;
-}
-/// The same if that is not known.
+/// Counts a blocking collective that is left to the MPI library, among those that may go through a OneNode. Nothing is
+/// counted before the members have agreed.
 void count_left_collective(CommEntry& entry) noexcept;
 /// Called before a blocking collective that is left to the MPI library, by an entry that forwards to `via`.
 /// refused(entry): whether the library refuses the call, which then is not counted; asked about an intra-communicator

@@ -64,8 +64,7 @@ void report_exchange(bool copies_refused, bool truncated) noexcept {
     log_info_once("copies",
                   "the kernel forbids copies from other ranks' memory (process_vm_readv); neighbor collectives of "
                   "long messages copy twice");
-  // MPICH 4.0.2 returns MPI_SUCCESS.
-  if (truncated)
+  if (truncated)  // no error (quirks::neighbor_truncation_is_no_error)
     warn_once("truncated",
               "a neighbor collective has received a message that is longer than its block; its end is lost (the "
               "counts of source and destination differ)");

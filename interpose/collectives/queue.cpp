@@ -86,9 +86,7 @@ void CollectiveQueue::complete_ended() noexcept {
     operation->ended.store(true, std::memory_order_release);
     // The operation may be destroyed from here on.
     if (tag >= 0) complete_request(tag, good);
-    // Decremented after the request is complete: MPI_Wait of MPICH 4.0.2 does not see that another thread's message to
-    // the same process has completed its request (measured). So a thread of the application may wait there only for a
-    // request that is complete.
+    // Decremented after the request is complete (quirks::wait_misses_other_threads).
     collectives_pending.fetch_sub(1, std::memory_order_release);
   }
 }

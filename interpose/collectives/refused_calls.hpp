@@ -5,7 +5,7 @@
 // collectives of the communicator, of which all members count equally many, and this rank must not wait in it.
 //
 // A call that is carried out in shared memory has passed the checks of its dispatch function, which are at least as
-// strict. The functions below are for calls that are left to the library. Their rules are those of MPICH 4.0.2, each
+// strict. The functions below are for calls that are left to the library. Their rules are those of MPICH, each
 // tried out (tests/transparency/refused.cpp). Of a library without these checks no call counts as refused.
 #include <mpi.h>
 

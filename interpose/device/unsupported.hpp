@@ -16,8 +16,8 @@ enum class DeviceError : std::uint8_t {
 };
 inline constexpr int device_error_count = 2;
 
-/// The error code; created at the first call. Its error class is a new one, because MPICH 4.0.2 returns garbage as the
-/// text of a code that is added to a predefined class. If the code can't be created, MPI_ERR_OTHER.
+/// The error code; created at the first call. Its error class is a new one
+/// (quirks::texts_of_predefined_classes_are_garbage). If the code can't be created, MPI_ERR_OTHER.
 int error_code_of(DeviceError device_error) noexcept;
 
 /// Reports the error (once for each kind), calls the error handler and returns the error code, which the MPI call has

@@ -160,8 +160,7 @@ void Lifetime::finalizing(Runtime& runtime) {
   before_last_finalize(runtime);
 }
 
-/// Communicators are left to MPI_Finalize: to free one, MPICH 4.3 looks for messages that were not received, and then
-/// finds those on MPI_COMM_WORLD, too, and ends programs that it lets end otherwise.
+/// Communicators are left to MPI_Finalize (quirks::comm_free_finds_lost_messages).
 void Lifetime::end(Runtime& runtime) {
   if (runtime.finalized_.exchange(true)) return;
   const FloatEnvironment floats;

@@ -4,8 +4,8 @@
 //
 // The application may communicate until the last delete callback of its attributes of MPI_COMM_SELF has returned, which
 // MPI_Finalize calls first. MPI deletes attributes in the reverse order of their setting (MPI-3.1, 8.7.1). So the first
-// attribute is set in MPI_Init, and its delete callback ends the runtime. MPICH 4.0.2 calls it in the last
-// MPI_Session_finalize if that follows MPI_Finalize.
+// attribute is set in MPI_Init, and its delete callback ends the runtime. It may come late
+// (quirks::self_callbacks_run_late).
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {

@@ -64,7 +64,7 @@ std::optional<int> pack_on_gpu(const char* call_name, Direction direction, void*
   *bytes = there.layout->size();
   if (!packed || comm == MPI_COMM_NULL || *bytes == 0) return std::nullopt;
   std::byte* at = static_cast<std::byte*>(packed) + position;
-  // MPI may detect this only after it has touched bytes, or not at all (MPICH 4.0.2).
+  // MPI may not detect this in time (quirks::pack_overruns).
   if (position < 0 || position > packed_size || packed_size - position < *bytes)
     return there.needs_device || locate_buffer(packed, 1).needs_device
                ? std::optional(raise_error(comm, MPI_ERR_TRUNCATE))

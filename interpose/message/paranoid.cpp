@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "interpose/engine/comparison.hpp"
+#include "interpose/mpi/quirks.hpp"
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
@@ -13,8 +14,8 @@ namespace {
 /// What MPI packs from `user`, in a pooled buffer; empty on failure.
 BufferLease packed_by_mpi(std::int64_t bytes, const void* user, std::int64_t count, MPI_Datatype type) noexcept {
   const MPI_Comm comm = runtime().paranoid_comm();
-  // MPICH 4.0.2 rejects MPI_BOTTOM in MPI_Pack.
-  if (type == MPI_DATATYPE_NULL || comm == MPI_COMM_NULL || user == MPI_BOTTOM || bytes > INT_MAX || count > INT_MAX)
+  if (type == MPI_DATATYPE_NULL || comm == MPI_COMM_NULL || (quirks::pack_rejects_bottom && user == MPI_BOTTOM) ||
+      bytes > INT_MAX || count > INT_MAX)
     return {};
   BufferLease lease(runtime().pool, bytes);
   int position = 0;

@@ -77,8 +77,7 @@ std::optional<int> call_with_shadows(const char* call_name, const BufferRegion& 
   if (const int error = staged->prepare(out, found.out, in, found.in, comm); error != MPI_SUCCESS) return error;
   staged->persistent = persistent<Tail...>;
   staged->pending = !staged->persistent;
-  // Also when a persistent request is only created: MPICH 4.0.2 copies a rank's own block of persistent gathers and
-  // scatters then, not at the start.
+  // Also when a persistent request is only created (quirks::persistent_gathers_copy_early).
   staged->fill();
   if (staged->failed()) return staged->raise_error();
   const int error = call(staged->out(), staged->in());

@@ -10,23 +10,23 @@
 #include "datatype/build.hpp"
 #include "interpose/mpi/fault_injection.hpp"
 #include "interpose/mpi/functions.hpp"
+#include "interpose/mpi/quirks.hpp"
 #include "interpose/objects/runtime.hpp"
 
 namespace bestride::inline interpose {
 namespace {
 
 /// Largest packed message, in bytes, of a type whose basic elements a fragment may split: a type of several basic
-/// types, or of one wide basic type. A contiguous message is cut into fragments at any byte. If that splits a basic
-/// element of the type that the receiver posted, MPICH 4.0.2 over UCX raises MPI_ERR_TRUNCATE; it does not if the
-/// sender's type is the same (measured: from 8.2 KiB up in shared memory for {int, double}, for 32-byte elements and,
-/// in synchronous messages, for 16-byte elements; 4 and 8 bytes divide the fragments). So a longer message of this kind
-/// is not packed by its sender.
+/// types, or of one wide basic type. A longer message of this kind is not packed by its sender
+/// (quirks::unpack_fails_inside_elements).
 constexpr std::int64_t split_limit = 4096;
 /// The same between hosts: the smallest fragment of a UCX transport.
 constexpr std::int64_t split_limit_between_hosts = 1024;
 
 /// True if basic elements of `leaf_size` bytes (0: several sizes) are never split between fragments.
-bool divides_fragments(std::int64_t leaf_size) noexcept { return leaf_size != 0 && leaf_size <= 8; }
+bool divides_fragments(std::int64_t leaf_size) noexcept {
+  return !quirks::unpack_fails_inside_elements || (leaf_size != 0 && leaf_size <= 8);
+}
 
 }  // namespace
 

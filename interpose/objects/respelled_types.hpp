@@ -3,17 +3,14 @@
 // RespelledTypes: the MPI datatypes that Bestride creates, one per layout and basic type, kept for the application's
 // next type with that layout.
 //
-// MPICH 4.0.2 does not give back all memory of a freed type (64 bytes for a resized type, 128 with its components;
-// measured). If a type were created for each type of the application, a program that creates, uses and frees a type in
-// each iteration would grow. Memory that MPICH does not give back is bounded by a limit on the number of types created.
+// If a type were created for each type of the application, a program that creates, uses and frees a type in each
+// iteration would grow (quirks::freed_types_keep_memory). What is not given back is bounded by a limit on the number of
+// types created.
 // Types are created and freed only within MPI calls of the application. A reference may be dropped anywhere, also at
 // the end of a thread.
 //
-// The number of types alive is limited, too, because an application that works with MPICH 4.0.2 alone must not fail
-// because of the types created here. MPICH takes the second byte of a contiguous type's handle for the size of a basic
-// type, and rounds the bytes that MPI_Pack, MPI_Bsend and MPI_Sendrecv_replace move down to a multiple of it
-// (measured). Handles are numbered as they are needed, so this byte is 0 or 1 up to 512 types and 2 beyond: a message
-// of one byte is then not moved at all. At most max_alive types are kept, and none is created while `crowded` or more
+// The number of types alive is limited, too, because an application must not fail because of the types created here
+// (quirks::size_in_handles_is_misread). At most max_alive types are kept, and none is created while `crowded` or more
 // types exist, so applications with up to `crowded` types are safe. Beyond that only types in use are kept.
 #include <mpi.h>
 

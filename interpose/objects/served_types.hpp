@@ -4,9 +4,8 @@
 // measures, by the context with which the MPI library has registered the type with its transport.
 //
 // A context is an object of the library that stands for one type and, once this is gone, for another one. It is not
-// owned here, and nothing has to be known of the end of a type: MPICH 4.0.2 does not withdraw the registration of a
-// freed type in half of all runs (if bit 31 of UCX's address of it is set), and keeps types of nonblocking collectives
-// for ever. A context is forgotten when its type is freed by the application, and when the library registers it again.
+// owned here, and nothing has to be known of the end of a type (quirks::registrations_outlive_types). A context is
+// forgotten when its type is freed by the application, and when the library registers it again.
 #include <atomic>
 #include <cstdint>
 #include <memory>

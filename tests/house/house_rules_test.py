@@ -56,6 +56,12 @@ class Rules(unittest.TestCase):
         self.write("build/a.cpp", "made by the build\n")
         self.expect()
 
+    def test_quirks(self):
+        self.write("interpose/mpi/quirks.hpp", SPDX + "#pragma once\ninline constexpr bool used = true;\ninline constexpr bool unused = true;  // MPICH 4.0.2\n")
+        self.write("interpose/a.cpp", SPDX + "// MPICH 4.0.2 does it otherwise.\nif (quirks::used) f();\nif (quirks::unknown) g();  // MPICH does\n")
+        self.write("kernels/a.cpp", SPDX + "// measured with MPICH 4.0.2\n")
+        self.expect("interpose/a.cpp:2: a version of MPICH", "quirks.hpp:4: nothing works around unused", "quirks.hpp:1: there is no unknown")
+
     def test_includes(self):
         self.write("base/a.cpp", SPDX + '#include "datatype/b.hpp"\n')
         self.write("cli/a.cpp", SPDX + '#include "interpose/a.hpp"\n')

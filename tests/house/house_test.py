@@ -116,6 +116,32 @@ def check_file(path, lines, rooms, sub_rooms, root):
                 yield number, why
 
 
+QUIRKS = "interpose/mpi/quirks.hpp"
+
+
+def quirk_violations(sources):
+    """Work-arounds for a version of MPICH that interpose/mpi/quirks.hpp does not have, and entries there that nothing uses, as 'file:line: rule'.
+
+    `sources`: lines by path.
+    """
+    used = set()
+    for path, lines in sources.items():
+        if path.startswith("interpose/") and path != QUIRKS:
+            used.update(name for line in lines for name in re.findall(r"quirks::(\w+)", line))
+            for number, line in enumerate(lines, 1):
+                if re.search(r"//.*\bMPICH \d", line):
+                    yield f"{path}:{number}: a version of MPICH in a comment: {QUIRKS} says what a version does, and is named here"
+    known = {}
+    for number, line in enumerate(sources.get(QUIRKS, []), 1):
+        if match := re.match(r"inline constexpr bool (\w+)", line):
+            known[match.group(1)] = number
+    for name, number in known.items():
+        if name not in used:
+            yield f"{QUIRKS}:{number}: nothing works around {name}"
+    for name in sorted(used - set(known)):
+        yield f"{QUIRKS}:1: there is no {name}"
+
+
 def budget_violations(source_lines, variables):
     """What exceeds the limits of CONTRIBUTING.md, as 'file:line: rule'."""
     if source_lines > MOST_SOURCE_LINES:
@@ -134,15 +160,18 @@ def check(root):
     if not rooms:
         found.append("docs/architecture.md:1: the table of rooms can't be read")
     source_lines = variables = 0
+    sources = {}
     for path in files_of(root):
         with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
             lines = file.read().splitlines()
         if path.endswith(CODE) and not TEST.match(path):
             source_lines += len(lines)
+            sources[path] = lines
         if path == "docs/variables.md":
             variables = sum(line.startswith("| `BESTRIDE_") and "BESTRIDE_FORCE=" not in line for line in lines)
         found += [f"{path}:{number}: {rule}" for number, rule in check_file(path, lines, rooms, sub_rooms, root)]
     found += budget_violations(source_lines, variables)
+    found += quirk_violations(sources)
     for parent, names in sub_rooms.items():
         for name in names:
             if not os.path.isdir(os.path.join(root, parent, name)):
