@@ -40,7 +40,6 @@ constexpr Variable table[] = {
      "memory; any of them turns the engine off (for tests and measurements)"},
     {"BESTRIDE_PACK_LIMIT", size, "64M", "",
      "largest contiguous copy of one message; larger messages are left to MPI or respelled"},
-    {"BESTRIDE_POOL_LIMIT", size, "128M", "", "idle packing buffers that are kept for reuse, per process"},
     {"BESTRIDE_PARANOID", flag, "0", "",
      "1: every pack and unpack is compared with the MPI library's own; a difference is reported and corrected"},
     {"BESTRIDE_ALL_RANKS", choice, "auto", "0|1|auto",

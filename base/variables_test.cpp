@@ -55,18 +55,18 @@ TEST(Settings, EnvironmentOverridesFileAndInvalidValueKeepsDefault) {
   std::fclose(file);
   setenv("BESTRIDE_CONFIG", path.c_str(), 1);
   setenv("BESTRIDE_STRATEGY", "respell", 1);
-  setenv("BESTRIDE_POOL_LIMIT", "plenty", 1);
+  setenv("BESTRIDE_CACHE_BYTES", "plenty", 1);
   const Settings settings = Settings::read();
   EXPECT_EQ(settings.size("BESTRIDE_PACK_LIMIT"), 1 << 20);
   EXPECT_EQ(settings.value("BESTRIDE_PACK_LIMIT").source, VariableSource::config_file);
   EXPECT_EQ(settings.text("BESTRIDE_STRATEGY"), "respell");
-  EXPECT_EQ(settings.size("BESTRIDE_POOL_LIMIT"), 128 << 20);
+  EXPECT_EQ(settings.size("BESTRIDE_CACHE_BYTES"), 1 << 30);
   EXPECT_EQ(std::count(settings.problems().begin(), settings.problems().end(),
-                       "BESTRIDE_POOL_LIMIT='plenty' is not a size such as 64K; '128M' is used"),
+                       "BESTRIDE_CACHE_BYTES='plenty' is not a size such as 64K; '1G' is used"),
             1);
   unsetenv("BESTRIDE_CONFIG");
   unsetenv("BESTRIDE_STRATEGY");
-  unsetenv("BESTRIDE_POOL_LIMIT");
+  unsetenv("BESTRIDE_CACHE_BYTES");
 }
 
 /// Each choice that BESTRIDE_FORCE names has a value of its own; a bad one keeps its default and is said.

@@ -3,7 +3,7 @@
 // Packing buffers, kept for reuse: page faults in a fresh megabyte cost more than packing it.
 //
 // Power-of-two size classes. Each is a locked free list whose links are stored in the idle buffers themselves, so that
-// give_back() never allocates. The idle bytes of all classes together are bounded (BESTRIDE_POOL_LIMIT); anything above
+// give_back() never allocates. The idle bytes of all classes together are bounded; anything above
 // the bound is returned to the system. Alternative considered: per-thread lists, which fail because a buffer is often
 // given back by another thread than the one that took it; the uncontended lock costs 20 ns, while packing only pays off
 // for calls of microseconds.

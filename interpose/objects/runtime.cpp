@@ -16,6 +16,9 @@ constinit RuntimeStorage runtime_storage;
 
 namespace {
 
+/// Of packing buffers that are kept for reuse.
+constexpr std::int64_t most_idle_bytes = 128 << 20;
+
 const char* full_library_version() noexcept {
   static char version[MPI_MAX_LIBRARY_VERSION_STRING];  // too large for a small stack
   int length = 0;
@@ -84,7 +87,7 @@ RuntimeOptions RuntimeOptions::from_settings() {
 }
 
 Runtime::Runtime()
-    : pool(Settings::get().size("BESTRIDE_POOL_LIMIT")),
+    : pool(most_idle_bytes),
       options_(RuntimeOptions::from_settings()),
       library_(find_library()),
       contiguous_(find_contiguous_rule(options_)) {

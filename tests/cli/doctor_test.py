@@ -290,10 +290,10 @@ class Doctor(CommandTest):
 
     def test_variables(self):
         self.assertIn("ok       variable  no unknown or bad", self.findings("/bin/true", code=0))
-        text = self.findings("/bin/true", code=1, BESTRIDE_REPROT="1", BESTRIDE_XYZZY_PLUGH="1", BESTRIDE_POOL_LIMIT="plenty")
+        text = self.findings("/bin/true", code=1, BESTRIDE_REPROT="1", BESTRIDE_XYZZY_PLUGH="1", BESTRIDE_CACHE_BYTES="plenty")
         self.assertIn("problem  variable  BESTRIDE_REPROT is not known; did you mean BESTRIDE_REPORT?\n", text)
         self.assertIn("problem  variable  BESTRIDE_XYZZY_PLUGH is not known; 'bestride info --env' lists what is\n", text)
-        self.assertIn("problem  variable  BESTRIDE_POOL_LIMIT='plenty' is not a size such as 64K; '128M' is used\n", text)
+        self.assertIn("problem  variable  BESTRIDE_CACHE_BYTES='plenty' is not a size such as 64K; '1G' is used\n", text)
         config = self.write("disabling", "BESTRIDE_DISABLE = 1\n")
         self.assertIn(f"problem  variable  BESTRIDE_DISABLE in {config} has no effect; set it in the environment\n",
                       self.findings("/bin/true", code=1, BESTRIDE_CONFIG=config))

@@ -342,10 +342,10 @@ class Info(CommandTest):
         self.assertEqual([values["BESTRIDE_STRATEGY"][key] for key in ("value", "source", "default")], ["pack", "environment", "auto"])
 
     def test_every_variable_says_where_it_is_from(self):
-        config = self.write("config", "BESTRIDE_POOL_LIMIT = 1M\n")
+        config = self.write("config", "BESTRIDE_CACHE_BYTES = 1M\n")
         text = self.good("info", "--env", BESTRIDE_CONFIG=config, BESTRIDE_STRATEGY="pack")
         self.assertIn("BESTRIDE_STRATEGY=pack\n    from environment; default 'auto'; one of auto|", text)
-        self.assertIn(f"BESTRIDE_POOL_LIMIT=1M\n    from {config}; default '128M'\n", text)
+        self.assertIn(f"BESTRIDE_CACHE_BYTES=1M\n    from {config}; default '1G'\n", text)
         self.assertIn("BESTRIDE_DISABLE=0\n    from default; default '0'\n    1: intercept nothing", text)
 
     def test_the_committed_page_is_the_table(self):

@@ -11,7 +11,7 @@ import sys
 
 MOST_LINES = 600
 MOST_SOURCE_LINES = 92840  # of all source without tests and benchmarks; CONTRIBUTING.md has the goal
-MOST_VARIABLES = 30        # in docs/variables.md
+MOST_VARIABLES = 29        # in docs/variables.md
 CODE = (".cpp", ".hpp", ".h", ".c", ".cu", ".inc", ".py", ".sh", ".F90", ".f90", ".tsv")
 TEXT = CODE + (".md", ".txt", ".cmake", ".json", ".yml", ".yaml")
 TABLES = (".tsv", ".json")  # their length depends on their entries

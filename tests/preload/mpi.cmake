@@ -105,6 +105,6 @@ _expect(slurm_one_task --env LD_PRELOAD=$<TARGET_FILE:bestride> --env SLURM_NTAS
 # Rank 0 reports an invalid value.
 foreach(rank 0 1)
   math(EXPR _lines "1 - ${rank}")
-  _expect(bad_value_${rank} --env LD_PRELOAD=$<TARGET_FILE:bestride> --env BESTRIDE_POOL_LIMIT=plenty --env SLURM_PROCID=${rank} --lines ${_lines}
+  _expect(bad_value_${rank} --env LD_PRELOAD=$<TARGET_FILE:bestride> --env BESTRIDE_CACHE_BYTES=plenty --env SLURM_PROCID=${rank} --lines ${_lines}
     -- $<TARGET_FILE:preload_calls>)
 endforeach()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/device/device.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/message.hpp"
@@ -28,8 +29,8 @@ Registry& registry() {
 
 Device::Device(const Driver& driver, ContextHandle context, std::uint64_t context_id)
     : driver_(driver), context_(context), context_id_(context_id) {
-  const std::int64_t idle = Settings::get().size("BESTRIDE_POOL_LIMIT"),
-                     use = Settings::get().size("BESTRIDE_GPU_LIMIT");
+  constexpr std::int64_t most_idle = 128 << 20;
+  const std::int64_t use = Settings::get().size("BESTRIDE_GPU_LIMIT"), idle = std::min(use, most_idle);
   pinned_ = std::make_shared<Pool>(Pool::Kind::pinned, idle, use);
   scratch_ = std::make_shared<Pool>(Pool::Kind::scratch, idle, use);
 }

@@ -3,7 +3,7 @@
 // Pool: buffers of one kind (page-locked host memory or device scratch memory) of one context, kept for reuse.
 //
 // Allocating either kind is slow, and freeing may wait for all work of the context. Idle buffers are therefore kept, up
-// to BESTRIDE_POOL_LIMIT bytes per pool; the bytes in use are limited by BESTRIDE_GPU_LIMIT. Beyond that limit, or if
+// to a limit per pool; the bytes in use are limited by BESTRIDE_GPU_LIMIT. Beyond that limit, or if
 // the driver has no memory left after the idle buffers were freed, the result is an Error.
 #include <cstdint>
 #include <memory>

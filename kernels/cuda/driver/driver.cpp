@@ -189,8 +189,7 @@ Error Driver::error(const char* call, Code code) const {
   const char* text = nullptr;
   if (cuGetErrorName(code, &text) != code::success || !text) text = "unknown error";
   std::string line = std::string(call) + ": " + text;
-  if (code == code::out_of_memory)
-    line += "; lower BESTRIDE_GPU_LIMIT or BESTRIDE_POOL_LIMIT to leave the application more";
+  if (code == code::out_of_memory) line += "; lower BESTRIDE_GPU_LIMIT to leave the application more";
   if (code == code::no_binary_for_gpu || code == code::unsupported_ptx_version || code == code::invalid_image)
     line += "; the driver can't run this build's GPU kernels";
   return {std::move(line)};

@@ -53,7 +53,7 @@ TEST(Driver, ErrorsNameTheCallAndTheRemedy) {
   const Driver* driver = Driver::get();
   ASSERT_NE(driver, nullptr);
   EXPECT_EQ(driver->error("cuMemAlloc", code::out_of_memory).text,
-            "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY; lower BESTRIDE_GPU_LIMIT or BESTRIDE_POOL_LIMIT to leave the "
+            "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY; lower BESTRIDE_GPU_LIMIT to leave the "
             "application more");
   EXPECT_TRUE(is_context_lost(code::context_is_destroyed));
   EXPECT_TRUE(is_context_lost(code::deinitialized));
