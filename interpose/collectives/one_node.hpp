@@ -4,8 +4,8 @@
 // share. Its nonblocking and persistent ones: one_node_queue.hpp.
 //
 // The first, 4th, 16th, 64th, 128th ... call asks rank 0 for memory (comm_memory.hpp): many communicators are used a
-// few times only. All calls count, also those that would not use it, so that the members ask in the same calls whatever
-// their arguments are.
+// few times only. All calls of a kind that may use it count (counts()), so that the members ask in the same calls
+// whatever their arguments are.
 #include <mpi.h>
 
 #include <algorithm>
