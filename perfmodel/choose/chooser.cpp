@@ -19,6 +19,8 @@ namespace {
 /// between another. Packed bytes that are passed as an equivalent datatype use the engine's own protocol and are no
 /// riskier than shorter blocks. The same holds for short messages, which are sent eagerly in any form (888-byte blocks,
 /// 6 KiB: 2.7 times as fast). For the same reason an equivalent datatype for short contiguous bytes gains nothing.
+///
+/// To the rank itself packed ones gained at no measured size; interpolation across the end of a cache predicts it.
 constexpr std::int64_t long_block = 256;
 /// From this block length on the difference between protocols is as large as the engine's cost, so packing must be
 /// predicted to be twice as fast.
@@ -77,8 +79,8 @@ Choice Chooser::choose(const Shape& shape, CallKind kind, Distance distance, All
   if (!allowed.pack) pack = never;
   const bool far = is_message(kind) && distance != Distance::self;
   if (!allowed.respell || (gaps ? shape.block_bytes >= long_block : shape.bytes <= eager_bytes)) respell = never;
-  if (gaps && far && shape.bytes > eager_bytes && shape.block_bytes >= long_block &&
-      contiguous_strategy(shape.bytes, kind, distance) == Strategy::forward)
+  if (gaps && is_message(kind) && shape.bytes > eager_bytes && shape.block_bytes >= long_block &&
+      (distance == Distance::self || contiguous_strategy(shape.bytes, kind, distance) == Strategy::forward))
     pack = never;
   if (far && kind != in_exchange(kind) && bound_by_memory(shape)) pack = respell = never;
   if (!library_known_ && is_message(kind) && profile_->predicts_by_built_in(shape.kind, kind, distance)) {

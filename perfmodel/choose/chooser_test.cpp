@@ -181,6 +181,17 @@ TEST(BuiltIn, PacksForMpiPackWithAnyBlocks) {
     }
 }
 
+/// Even if packing is predicted to gain.
+TEST(Chooser, LongBlocksToTheRankItselfAreNotPacked) {
+  const Chooser eager(MachineProfile::built_in(), -10);
+  constexpr Allowed packing{.respell = false, .pack = true};
+  for (CallKind kind : {CallKind::send, CallKind::receive, CallKind::isend})
+    for (Shape::Class of : classes) {
+      EXPECT_EQ(eager.choose(make_shape(of, 1 << 18, 1024), kind, Distance::self, packing).strategy, Strategy::forward);
+      EXPECT_EQ(eager.choose(make_shape(of, 1 << 18, 8), kind, Distance::self, packing).strategy, Strategy::pack);
+    }
+}
+
 TEST(Chooser, ForwardsMemoryBoundTypes) {
   const Chooser chooser(MachineProfile::built_in());
   const auto strategy = [&](const char* type, CallKind kind) {
